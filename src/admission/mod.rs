@@ -1,0 +1,7 @@
+//! The wire: `admission.k8s.io/v1`. The only place that knows its JSON.
+
+mod request;
+mod response;
+
+pub use request::{DecodeError, DeleteOptions, Object, Operation, Request, Resource, UserInfo, decode};
+pub use response::{Response, encode};

@@ -1,0 +1,522 @@
+//! The parts of an Application that say what it wants, what it holds and what it is doing.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use super::{
+    destination::Destination,
+    digest::{Digest, Present, SourceDigest},
+    sync_options,
+};
+use crate::object::{ObjectMeta, ObjectRef, null_to_default};
+
+/// Finalizers that make the deletion of an Application cascade (`application_defaults.go`); exact matches only.
+pub const CASCADE_FINALIZERS: [&str; 3] = [
+    "resources-finalizer.argocd.argoproj.io",
+    "resources-finalizer.argocd.argoproj.io/foreground",
+    "resources-finalizer.argocd.argoproj.io/background",
+];
+
+/// Annotation that freezes an Application's status.
+const SKIP_RECONCILE: &str = "argocd.argoproj.io/skip-reconcile";
+
+/// Conditions under which `status.resources` is not to be believed (section 2.3 of the Argo CD facts).
+const DISTRUST: [&str; 3] = ["ComparisonError", "InvalidSpecError", "UnknownError"];
+
+/// Whether the deletion of an object with these finalizers cascades.
+pub fn cascades(finalizers: &[String]) -> bool {
+    finalizers.iter().any(|finalizer| CASCADE_FINALIZERS.contains(&finalizer.as_str()))
+}
+
+/// An Application, decoded in part.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"), default)]
+pub struct Application<'a> {
+    /// Metadata.
+    pub metadata: ObjectMeta,
+    /// What it should be.
+    #[serde(deserialize_with = "null_to_default")]
+    pub spec: Spec,
+    /// A sync that was asked for and is not finished.
+    pub operation: Option<Operation>,
+    /// What was found.
+    #[serde(borrow, deserialize_with = "null_to_default")]
+    pub status: Status<'a>,
+}
+
+/// `spec`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Spec {
+    /// AppProject, `default` where empty.
+    #[serde(deserialize_with = "null_to_default")]
+    pub project: String,
+    /// The only source.
+    pub source: Option<SourceDigest>,
+    /// Several sources.
+    pub sources: Option<Vec<SourceDigest>>,
+    /// Where it deploys to.
+    #[serde(deserialize_with = "null_to_default")]
+    pub destination: Destination,
+    /// How it syncs.
+    #[serde(deserialize_with = "null_to_default")]
+    pub sync_policy: SyncPolicy,
+    /// Part of what a list of resources is compared by.
+    pub ignore_differences: Digest,
+    /// A hydrated source: then the compared source is derived, not repeated.
+    pub source_hydrator: Present,
+}
+
+/// `spec.syncPolicy`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SyncPolicy {
+    /// Present when the Application syncs by itself.
+    pub automated: Option<Automated>,
+    /// Options, copied into operations by whoever starts them.
+    #[serde(deserialize_with = "null_to_default")]
+    pub sync_options: Vec<String>,
+}
+
+/// `spec.syncPolicy.automated`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Automated {
+    /// Whether it is on; absent means yes.
+    pub enabled: Option<bool>,
+    /// Whether it removes what left Git.
+    #[serde(deserialize_with = "null_to_default")]
+    pub prune: bool,
+    /// Whether it undoes changes in the cluster.
+    #[serde(deserialize_with = "null_to_default")]
+    pub self_heal: bool,
+}
+
+/// `operation`, also found under `status.operationState`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Operation {
+    /// The sync asked for.
+    pub sync: Option<SyncOperation>,
+}
+
+/// `operation.sync`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SyncOperation {
+    /// Whether it removes what left Git.
+    #[serde(deserialize_with = "null_to_default")]
+    pub prune: bool,
+    /// Options of this operation. The spec's own are not consulted by Argo CD when these are absent.
+    #[serde(deserialize_with = "null_to_default")]
+    pub sync_options: Vec<String>,
+    /// Manifests that stand in for Git ("local sync").
+    #[serde(deserialize_with = "null_to_default")]
+    pub manifests: Vec<serde::de::IgnoredAny>,
+    /// How objects are applied.
+    #[serde(deserialize_with = "null_to_default")]
+    pub sync_strategy: SyncStrategy,
+}
+
+/// `operation.sync.syncStrategy`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct SyncStrategy {
+    /// Apply without hooks.
+    #[serde(deserialize_with = "null_to_default")]
+    pub apply: Strategy,
+    /// Apply with hooks.
+    #[serde(deserialize_with = "null_to_default")]
+    pub hook: Strategy,
+}
+
+/// One strategy.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Strategy {
+    /// Whether objects that cannot be patched are deleted and made anew.
+    #[serde(deserialize_with = "null_to_default")]
+    pub force: bool,
+}
+
+impl SyncOperation {
+    /// Whether it may delete an object and make it anew.
+    pub fn replaces(&self) -> bool {
+        self.sync_strategy.apply.force
+            || self.sync_strategy.hook.force
+            || ["Replace", "Force"].iter().any(|key| sync_options::in_list(&self.sync_options, key) == Some("true"))
+    }
+}
+
+/// `status`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"), rename_all = "camelCase", default)]
+pub struct Status<'a> {
+    /// When it was last compared, successfully or not.
+    pub reconciled_at: Option<Timestamp>,
+    /// Result of the comparison.
+    #[serde(deserialize_with = "null_to_default")]
+    pub sync: SyncStatus,
+    /// Conditions; only their types are read.
+    #[serde(deserialize_with = "null_to_default")]
+    pub conditions: Vec<Condition>,
+    /// The list: every object wanted or held.
+    #[serde(borrow, deserialize_with = "null_to_default")]
+    pub resources: Vec<Entry<'a>>,
+    /// The last or current sync.
+    #[serde(borrow, deserialize_with = "null_to_default")]
+    pub operation_state: OperationState<'a>,
+    /// Syncs that succeeded.
+    #[serde(deserialize_with = "null_to_default")]
+    pub history: Vec<serde::de::IgnoredAny>,
+    /// Namespace of the controller that wrote this status.
+    #[serde(deserialize_with = "null_to_default")]
+    pub controller_namespace: String,
+}
+
+/// `status.sync`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SyncStatus {
+    /// `Synced`, `OutOfSync` or `Unknown`.
+    #[serde(deserialize_with = "null_to_default")]
+    pub status: String,
+    /// Which spec the list belongs to.
+    pub compared_to: Option<ComparedTo>,
+}
+
+/// `status.sync.comparedTo`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ComparedTo {
+    /// The only source.
+    pub source: Option<SourceDigest>,
+    /// Several sources.
+    pub sources: Option<Vec<SourceDigest>>,
+    /// Where it deployed to.
+    #[serde(deserialize_with = "null_to_default")]
+    pub destination: Destination,
+    /// Differences that were ignored.
+    pub ignore_differences: Digest,
+}
+
+/// One condition.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Condition {
+    /// Type.
+    #[serde(rename = "type")]
+    pub kind: String,
+}
+
+/// `status.operationState`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"), rename_all = "camelCase", default)]
+pub struct OperationState<'a> {
+    /// `Running`, `Terminating`, `Succeeded`, `Failed`, `Error`.
+    #[serde(deserialize_with = "null_to_default")]
+    pub phase: String,
+    /// What was asked for.
+    #[serde(deserialize_with = "null_to_default")]
+    pub operation: Operation,
+    /// When it ended.
+    pub finished_at: Option<Timestamp>,
+    /// What it did.
+    #[serde(borrow, deserialize_with = "null_to_default")]
+    pub sync_result: SyncResult<'a>,
+}
+
+/// `status.operationState.syncResult`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"), default)]
+pub struct SyncResult<'a> {
+    /// Objects the sync touched, hooks included.
+    #[serde(borrow, deserialize_with = "null_to_default")]
+    pub resources: Vec<ResultEntry<'a>>,
+}
+
+/// One object a sync touched.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"), rename_all = "camelCase", default)]
+pub struct ResultEntry<'a> {
+    /// API group.
+    #[serde(borrow)]
+    pub group: Cow<'a, str>,
+    /// Kind.
+    #[serde(borrow)]
+    pub kind: Cow<'a, str>,
+    /// Namespace.
+    #[serde(borrow)]
+    pub namespace: Cow<'a, str>,
+    /// Name.
+    #[serde(borrow)]
+    pub name: Cow<'a, str>,
+    /// `Synced`, `SyncFailed`, `Pruned`, `PruneSkipped`.
+    #[serde(borrow)]
+    pub status: Cow<'a, str>,
+    /// Phase a hook ran in; empty for other objects.
+    #[serde(borrow)]
+    pub hook_type: Cow<'a, str>,
+}
+
+/// One object of `status.resources`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"), rename_all = "camelCase", default)]
+pub struct Entry<'a> {
+    /// API group.
+    #[serde(borrow)]
+    pub group: Cow<'a, str>,
+    /// Kind.
+    #[serde(borrow)]
+    pub kind: Cow<'a, str>,
+    /// Namespace.
+    #[serde(borrow)]
+    pub namespace: Cow<'a, str>,
+    /// Name; can be missing for objects with a `generateName`.
+    #[serde(borrow)]
+    pub name: Cow<'a, str>,
+    /// `Synced`, `OutOfSync`, `Unknown` or nothing.
+    #[serde(borrow)]
+    pub status: Cow<'a, str>,
+    /// Whether it is a live hook.
+    #[serde(deserialize_with = "null_to_default")]
+    pub hook: bool,
+    /// Whether it left Git.
+    #[serde(deserialize_with = "null_to_default")]
+    pub requires_pruning: bool,
+    /// Effective sync wave.
+    #[serde(deserialize_with = "null_to_default")]
+    pub sync_wave: i64,
+}
+
+/// What an entry of a list means (section 2.2 of the Argo CD facts, derived from `controller/state.go`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// A manifest exists.
+    Desired,
+    /// Live and owned, but no longer in Git.
+    Prune,
+    /// Could not be compared.
+    Unknown,
+    /// A live hook.
+    Hook,
+    /// Listed without a status: skipped, a copy, or an ignored hook.
+    NoStatus,
+    /// Not in the list, but the last sync made it.
+    SyncResult,
+}
+
+impl Entry<'_> {
+    /// What the entry means.
+    pub fn class(&self) -> Class {
+        if self.hook {
+            return Class::Hook;
+        }
+        match (self.status.as_ref(), self.requires_pruning) {
+            ("Synced" | "OutOfSync", false) => Class::Desired,
+            ("OutOfSync", true) => Class::Prune,
+            ("", _) => Class::NoStatus,
+            _ => Class::Unknown,
+        }
+    }
+
+    /// Identity of the object, as listed.
+    pub fn object(&self) -> ObjectRef {
+        ObjectRef::new(&self.group, &self.kind, &self.namespace, &self.name)
+    }
+}
+
+impl ResultEntry<'_> {
+    /// Identity of the object, as listed.
+    pub fn object(&self) -> ObjectRef {
+        ObjectRef::new(&self.group, &self.kind, &self.namespace, &self.name)
+    }
+
+    /// Whether the object was there when the sync ended.
+    pub fn left_behind(&self) -> bool {
+        matches!(self.status.as_ref(), "Synced" | "PruneSkipped" | "")
+    }
+}
+
+impl Application<'_> {
+    /// Whether its deletion cascades.
+    pub fn cascades(&self) -> bool {
+        cascades(&self.metadata.finalizers)
+    }
+
+    /// The sync in progress. Before the controller has picked an operation up it is only in `operation`.
+    pub fn running_sync(&self) -> Option<&SyncOperation> {
+        static NONE: SyncOperation = SyncOperation {
+            prune: false,
+            sync_options: Vec::new(),
+            manifests: Vec::new(),
+            sync_strategy: SyncStrategy { apply: Strategy { force: false }, hook: Strategy { force: false } },
+        };
+        let state = &self.status.operation_state;
+        if let Some(operation) = &self.operation {
+            return Some(operation.sync.as_ref().unwrap_or(&NONE));
+        }
+        matches!(state.phase.as_str(), "Running" | "Terminating")
+            .then(|| state.operation.sync.as_ref().unwrap_or(&NONE))
+    }
+
+    /// Whether it undoes changes in the cluster by itself.
+    pub fn self_heals(&self) -> bool {
+        self.spec
+            .sync_policy
+            .automated
+            .as_ref()
+            .is_some_and(|automated| automated.enabled != Some(false) && automated.self_heal)
+    }
+
+    /// Whether it removes by itself what left Git.
+    pub fn prunes_by_itself(&self) -> bool {
+        self.spec
+            .sync_policy
+            .automated
+            .as_ref()
+            .is_some_and(|automated| automated.enabled != Some(false) && automated.prune)
+    }
+
+    /// Never compared: what it wants is not known at all.
+    pub fn never_compared(&self) -> bool {
+        self.status.reconciled_at.is_none() && self.status.resources.is_empty()
+    }
+
+    /// Whether the list says what the current spec wants (`list_valid`, section 9 of the Argo CD facts). A list without
+    /// `reconciledAt` or `comparedTo` is taken as it is.
+    pub fn list_valid(&self) -> bool {
+        self.list_distrust().is_none()
+    }
+
+    /// Why the list is not to be believed, in words for a person; `None` if it is.
+    pub fn list_distrust(&self) -> Option<&'static str> {
+        let status = &self.status;
+        if self.never_compared() {
+            return Some("it was never compared");
+        }
+        if !matches!(status.sync.status.as_str(), "Synced" | "OutOfSync") {
+            return Some("its sync status is unknown");
+        }
+        if status.conditions.iter().any(|condition| DISTRUST.contains(&condition.kind.as_str())) {
+            return Some("its last comparison failed");
+        }
+        if status.sync.compared_to.as_ref().is_some_and(|compared| !self.spec.was_compared(compared)) {
+            return Some("its spec changed since it was compared");
+        }
+        if status.operation_state.operation.sync.as_ref().is_some_and(|sync| !sync.manifests.is_empty()) {
+            return Some("it was synced from local manifests");
+        }
+        // Go's ParseBool.
+        if matches!(self.metadata.annotation(SKIP_RECONCILE), Some("1" | "t" | "T" | "true" | "True" | "TRUE")) {
+            return Some("it is not reconciled (skip-reconcile)");
+        }
+        None
+    }
+}
+
+impl Spec {
+    fn was_compared(&self, compared: &ComparedTo) -> bool {
+        let same_sources = self.source_hydrator.0
+            || match (&self.sources, &compared.sources) {
+                // With several sources the single one is ignored.
+                (Some(ours), Some(theirs)) if !ours.is_empty() => {
+                    ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(a, b)| a.whole == b.whole)
+                }
+                (Some(ours), _) if !ours.is_empty() => false,
+                _ => self.source.unwrap_or_default().whole == compared.source.unwrap_or_default().whole,
+            };
+        same_sources
+            && self.destination.same_as(&compared.destination)
+            && self.ignore_differences == compared.ignore_differences
+    }
+
+    /// Digest of everything it renders, revisions aside: equal digests render the same objects.
+    pub fn rendered(&self) -> Digest {
+        let sources = match &self.sources {
+            Some(sources) if !sources.is_empty() => sources.as_slice(),
+            _ => self.source.as_slice(),
+        };
+        sources.iter().fold(Digest::default(), |sum, source| {
+            // Order counts, so that a swap of two sources is another rendering.
+            Digest(sum.0.rotate_left(1).wrapping_add(source.without_revision.0))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn app(json: &str) -> Application<'_> {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn entries_are_classified_as_argo_cd_means_them() {
+        let class = |json: &str| serde_json::from_str::<Entry<'_>>(json).unwrap().class();
+        assert_eq!(class(r#"{"kind":"A","status":"Synced"}"#), Class::Desired);
+        assert_eq!(class(r#"{"kind":"A","status":"OutOfSync"}"#), Class::Desired);
+        assert_eq!(class(r#"{"kind":"A","status":"OutOfSync","requiresPruning":true}"#), Class::Prune);
+        assert_eq!(class(r#"{"kind":"A","status":"Unknown","requiresPruning":true}"#), Class::Unknown);
+        assert_eq!(class(r#"{"kind":"A","hook":true}"#), Class::Hook);
+        assert_eq!(class(r#"{"kind":"A"}"#), Class::NoStatus);
+    }
+
+    #[test]
+    fn only_the_three_finalizers_cascade() {
+        let with = |finalizer: &str| cascades(&[finalizer.to_owned()]);
+        assert!(CASCADE_FINALIZERS.iter().all(|finalizer| with(finalizer)));
+        assert!(!with("resources-finalizer.argocd.argoproj.io/orphan"));
+        assert!(!with("post-delete-finalizer.argocd.argoproj.io"));
+    }
+
+    const VALID: &str = r#"{"metadata":{"name":"a"},
+        "spec":{"source":{"repoURL":"r","path":"p"},"destination":{"server":"https://k/","namespace":"n"}},
+        "status":{"reconciledAt":"2026-11-29T17:01:10Z","sync":{"status":"Synced","comparedTo":
+          {"source":{"path":"p","repoURL":"r"},"destination":{"server":"https://k","namespace":"n"}}},
+          "resources":[{"kind":"ConfigMap","name":"c","namespace":"n","status":"Synced","version":"v1"}]}}"#;
+
+    #[test]
+    fn list_is_believed_only_under_its_own_spec() {
+        assert_eq!(app(VALID).list_distrust(), None);
+        assert!(!app(&VALID.replace(r#""path":"p"},"dest"#, r#""path":"q"},"dest"#)).list_valid());
+        assert!(
+            !app(&VALID.replace(
+                r#""namespace":"n"}},
+        "status""#,
+                r#""namespace":"m"}},
+        "status""#
+            ))
+            .list_valid()
+        );
+        assert!(
+            !app(&VALID.replace(r#""status":"Synced","comparedTo""#, r#""status":"Unknown","comparedTo""#))
+                .list_valid()
+        );
+        assert!(
+            !app(&VALID.replace(r#""status":{"rec"#, r#""status":{"conditions":[{"type":"ComparisonError"}],"rec"#))
+                .list_valid()
+        );
+        assert!(
+            app(&VALID
+                .replace(r#""status":{"rec"#, r#""status":{"conditions":[{"type":"SharedResourceWarning"}],"rec"#))
+            .list_valid()
+        );
+        assert!(
+            !app(&VALID
+                .replace(r#""name":"a""#, r#""name":"a","annotations":{"argocd.argoproj.io/skip-reconcile":"T"}"#))
+            .list_valid()
+        );
+    }
+
+    #[test]
+    fn operation_null_is_no_operation() {
+        assert!(app(r#"{"operation":null}"#).running_sync().is_none());
+        assert!(app(r#"{"operation":{"sync":{"prune":true}}}"#).running_sync().unwrap().prune);
+        assert!(app(r#"{"status":{"operationState":{"phase":"Running"}}}"#).running_sync().is_some());
+        assert!(app(r#"{"status":{"operationState":{"phase":"Succeeded"}}}"#).running_sync().is_none());
+    }
+}

@@ -1,0 +1,54 @@
+//! `review`: one AdmissionReview in, its answer out.
+
+use std::{
+    fs,
+    io::{self, Read},
+    path::PathBuf,
+    process::ExitCode,
+    time::Duration,
+};
+
+use anyhow::Context as _;
+
+use super::{output, world::WorldArgs};
+use crate::{
+    admission::{decode, encode},
+    decision::render,
+    judge::judge,
+    snapshot::Snapshot,
+};
+
+/// Arguments of `review`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// File with an AdmissionReview, or - for standard input
+    #[arg(default_value = "-", value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    world: WorldArgs,
+}
+
+/// Exit 0 allowed, 1 denied.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let policy = args.world.policy.load()?;
+    let snapshot = args.world.snapshot()?.unwrap_or_else(Snapshot::default);
+    let body = read(&args.file)?;
+    let request = decode(&body).with_context(|| format!("{} cannot be judged", args.file.display()))?;
+    let inventory = snapshot.inventory(&policy, (0, 0));
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    // Files do not keep anybody waiting: there is always time left.
+    let decision =
+        runtime.block_on(judge(&request, &inventory, &policy, &snapshot, args.world.now(), || Duration::from_secs(60)));
+    let response = render(&decision, &request);
+    output::line(&String::from_utf8_lossy(&encode(&request.uid, &response)))?;
+    Ok(ExitCode::from(u8::from(!response.allowed)))
+}
+
+fn read(path: &PathBuf) -> anyhow::Result<Vec<u8>> {
+    if path.as_os_str() == "-" {
+        let mut body = Vec::new();
+        io::stdin().lock().read_to_end(&mut body).context("cannot read standard input")?;
+        return Ok(body);
+    }
+    fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}

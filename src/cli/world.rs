@@ -1,0 +1,90 @@
+//! Flags that several commands share: snapshot, policy, clock.
+
+use std::{fs, path::PathBuf};
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+
+use crate::{
+    policy::{GuardPolicySpec, Mode, Policy},
+    snapshot::Snapshot,
+};
+
+/// Where a command takes the world, the policy and the time from.
+#[derive(Debug, clap::Args)]
+pub struct WorldArgs {
+    /// File or folder of Kubernetes objects that stands in for a cluster
+    #[arg(long, value_name = "PATH")]
+    pub snapshot: Option<PathBuf>,
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+    /// Judge as if it were this time (RFC 3339)
+    #[arg(long, value_name = "TIME")]
+    pub now: Option<Timestamp>,
+}
+
+/// Where a command takes the policy from.
+#[derive(Debug, clap::Args)]
+pub struct PolicyArgs {
+    /// GuardPolicy file; without one every rule is in audit
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+    /// No rule acts more strictly than this: off, audit, warn or enforce
+    #[arg(long, value_name = "MODE", env = "CASCADE_GUARD_MODE_CEILING")]
+    pub mode_ceiling: Option<Mode>,
+}
+
+impl PolicyArgs {
+    /// Reads the policy file, if one is named, and applies the ceiling.
+    pub fn load(&self) -> anyhow::Result<Policy> {
+        let policy = match &self.policy {
+            None => Policy::default(),
+            Some(path) => {
+                let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+                parse_policy(&text).with_context(|| format!("{} is no usable GuardPolicy", path.display()))?
+            }
+        };
+        Ok(policy.with_ceiling(self.mode_ceiling.unwrap_or(Mode::Enforce)))
+    }
+}
+
+impl WorldArgs {
+    /// The time to judge by.
+    pub fn now(&self) -> Timestamp {
+        self.now.unwrap_or_else(Timestamp::now)
+    }
+
+    /// Reads the snapshot, if one is named.
+    pub fn snapshot(&self) -> anyhow::Result<Option<Snapshot>> {
+        self.snapshot.as_deref().map(Snapshot::read).transpose().context("the snapshot cannot be used")
+    }
+}
+
+/// A GuardPolicy as YAML or JSON.
+///
+/// # Errors
+/// With line, column and what is allowed where the text does not fit the format; with the field where a value is wrong.
+pub fn parse_policy(text: &str) -> anyhow::Result<Policy> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    struct File {
+        api_version: String,
+        kind: String,
+        #[serde(default)]
+        #[allow(dead_code, reason = "named so that it is allowed; nothing in it matters")]
+        metadata: serde::de::IgnoredAny,
+        #[serde(default)]
+        spec: GuardPolicySpec,
+        #[serde(default)]
+        #[allow(dead_code, reason = "a policy copied from a cluster carries one")]
+        status: serde::de::IgnoredAny,
+    }
+    let file: File = serde_saphyr::from_str(text)?;
+    anyhow::ensure!(
+        file.api_version == "cascade-guard.io/v1alpha1" && file.kind == "GuardPolicy",
+        "it is a {} {}, not a cascade-guard.io/v1alpha1 GuardPolicy",
+        file.api_version,
+        file.kind
+    );
+    Ok(Policy::new(file.spec)?)
+}

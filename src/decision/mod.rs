@@ -1,0 +1,192 @@
+//! From findings to an answer. Rules say what they found; the policy's mode is applied here, once, and the message that a
+//! tired person reads is written here.
+
+mod render;
+
+use jiff::Timestamp;
+
+pub use self::render::render;
+use crate::{
+    inventory::Inventory,
+    object::ObjectRef,
+    policy::{Mode, Policy, Resolved, Subject},
+    rules::RuleMeta,
+};
+
+/// Annotation with the reason to delete in spite of every rule.
+pub const BREAK_GLASS: &str = "cascade-guard.io/break-glass";
+
+/// How bad a finding is, before the policy's mode is applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Worth saying; never refused.
+    Warn,
+    /// To be refused where the rule enforces.
+    Deny,
+}
+
+/// Whose mode counts: an object's namespace and the project of the Application that is deleted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Scope {
+    /// Namespace of the object, or the Namespace's own name.
+    pub namespace: String,
+    /// AppProject of the Application that is deleted.
+    pub project: Option<String>,
+}
+
+impl Scope {
+    /// The scope of an object.
+    pub fn of(object: &ObjectRef, project: Option<&str>) -> Self {
+        let namespace = if object.is_namespace() { &object.name } else { &object.namespace };
+        Self { namespace: namespace.clone(), project: project.map(str::to_owned) }
+    }
+}
+
+/// Something a rule found.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// The rule.
+    pub rule: &'static RuleMeta,
+    /// Which of the rule's checks, such as `malformed-wave`; empty where the rule has only one.
+    pub check: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// The object it is about.
+    pub object: ObjectRef,
+    /// Whose mode counts. The weakest of them applies, so that what was waived at the root stays waived below it.
+    pub scopes: Vec<Scope>,
+    /// One sentence that holds for every finding of the same rule and check in one answer, without a full stop.
+    pub summary: String,
+    /// What holds for this object alone; may be empty.
+    pub detail: String,
+    /// Applications that claim the object, for records.
+    pub claimants: Vec<String>,
+    /// Who approved, for records.
+    pub approved_by: String,
+    /// What to do now: one command or sentence each.
+    pub remedies: Vec<String>,
+}
+
+impl Finding {
+    /// A finding about an object, judged by the object's own scope.
+    pub fn new(rule: &'static RuleMeta, severity: Severity, object: ObjectRef, summary: impl Into<String>) -> Self {
+        let scopes = vec![Scope::of(&object, None)];
+        Self {
+            rule,
+            check: "",
+            severity,
+            object,
+            scopes,
+            summary: summary.into(),
+            detail: String::new(),
+            claimants: Vec::new(),
+            approved_by: String::new(),
+            remedies: Vec::new(),
+        }
+    }
+
+    /// Names the check.
+    #[must_use]
+    pub fn check(mut self, check: &'static str) -> Self {
+        self.check = check;
+        self
+    }
+
+    /// Says what holds for this object alone.
+    #[must_use]
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = detail.into();
+        self
+    }
+
+    /// Adds one thing to do.
+    #[must_use]
+    pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.remedies.push(remedy.into());
+        self
+    }
+}
+
+/// What became of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Effect {
+    /// The rule is off here, or an exemption holds.
+    Dropped,
+    /// Recorded; the client hears nothing.
+    Recorded,
+    /// The client was told.
+    Warned,
+    /// It would have been refused, but the glass was broken.
+    BrokeGlass,
+    /// Refused.
+    Refused,
+}
+
+/// A finding, the mode that applied and what became of it.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The finding.
+    pub finding: Finding,
+    /// Mode and the line of the policy that decided.
+    pub resolved: Resolved,
+    /// What became of it.
+    pub effect: Effect,
+}
+
+/// All outcomes of one request.
+#[derive(Clone, Debug, Default)]
+pub struct Decision {
+    /// In the order the rules found them.
+    pub outcomes: Vec<Outcome>,
+    /// The reason by which the glass was broken, if it was.
+    pub break_glass: Option<String>,
+}
+
+impl Decision {
+    /// Applies modes, exemptions and break-glass to what the rules found.
+    pub fn new(
+        findings: Vec<Finding>,
+        policy: &Policy,
+        inventory: &Inventory,
+        user: &str,
+        now: Timestamp,
+        break_glass: Option<String>,
+    ) -> Self {
+        let outcomes = findings
+            .into_iter()
+            .map(|finding| {
+                let resolved = weakest(&finding, policy, inventory, user, now);
+                let effect = match (resolved.mode, finding.severity) {
+                    (Mode::Off, _) => Effect::Dropped,
+                    (Mode::Audit, _) => Effect::Recorded,
+                    (Mode::Enforce, Severity::Deny) if break_glass.is_some() => Effect::BrokeGlass,
+                    (Mode::Enforce, Severity::Deny) => Effect::Refused,
+                    (Mode::Warn | Mode::Enforce, _) => Effect::Warned,
+                };
+                Outcome { finding, resolved, effect }
+            })
+            .collect();
+        Self { outcomes, break_glass }
+    }
+
+    /// Whether the request may go on.
+    pub fn allowed(&self) -> bool {
+        self.outcomes.iter().all(|outcome| outcome.effect != Effect::Refused)
+    }
+
+    /// Whether nothing was found that anybody should hear of.
+    pub fn is_plain_allow(&self) -> bool {
+        self.outcomes.iter().all(|outcome| outcome.effect == Effect::Dropped)
+    }
+}
+
+fn weakest(finding: &Finding, policy: &Policy, inventory: &Inventory, user: &str, now: Timestamp) -> Resolved {
+    let resolve = |scope: &Scope| {
+        let labels = inventory.namespace(&scope.namespace).map(|meta| &meta.labels);
+        let subject = Subject { namespace: &scope.namespace, labels, project: scope.project.as_deref(), user };
+        policy.resolve(finding.rule.key, &subject, now)
+    };
+    let mut scopes = finding.scopes.iter().map(resolve);
+    let first = scopes.next().unwrap_or_else(|| resolve(&Scope::default()));
+    scopes.fold(first, |weakest, next| if next.mode < weakest.mode { next } else { weakest })
+}

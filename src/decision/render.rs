@@ -1,0 +1,190 @@
+//! The words of an answer. They are read in the Argo CD dashboard and in a terminal at night: what is refused, by which
+//! rule, which objects and who claims them, and what to do.
+
+use std::collections::BTreeMap;
+
+use super::{Decision, Effect, Outcome, Severity};
+use crate::admission::{Operation, Request, Response};
+
+/// A message is cut so as not to exceed this many characters.
+const MAX_MESSAGE: usize = 1000;
+/// So many objects are named for each rule, then they are counted.
+const MAX_OBJECTS: usize = 5;
+/// A longer warning is cut; the API server asks for 120 at most.
+const MAX_WARNING: usize = 120;
+/// So many warnings go out; the last one becomes a count if there are more.
+const MAX_WARNINGS: usize = 5;
+/// What would be refused is said in so many lines.
+const MAX_WOULD_REFUSE: usize = 2;
+
+/// Findings of one rule and check with the same summary.
+struct Group<'a> {
+    outcomes: Vec<&'a Outcome>,
+}
+
+fn groups(decision: &Decision, wanted: impl Fn(&Outcome) -> bool) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for outcome in decision.outcomes.iter().filter(|outcome| wanted(outcome)) {
+        let same = |group: &&mut Group<'_>| {
+            let first = &group.outcomes[0].finding;
+            first.rule.id == outcome.finding.rule.id
+                && first.check == outcome.finding.check
+                && first.summary == outcome.finding.summary
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.outcomes.push(outcome),
+            None => groups.push(Group { outcomes: vec![outcome] }),
+        }
+    }
+    groups
+}
+
+/// Turns a decision into the answer to `request`.
+pub fn render(decision: &Decision, request: &Request<'_>) -> Response {
+    let allowed = decision.allowed();
+    Response {
+        allowed,
+        message: if allowed { String::new() } else { message(decision, request) },
+        warnings: warnings(decision),
+        audit_annotations: audit_annotations(decision),
+    }
+}
+
+fn message(decision: &Decision, request: &Request<'_>) -> String {
+    let verb = match request.operation {
+        Operation::Delete => "deleting",
+        Operation::Create => "creating",
+        Operation::Update | Operation::Connect => "changing",
+    };
+    let mut lines = vec![format!("cascade-guard refuses {verb} {}.", request.target)];
+    let mut remedies: Vec<&str> = Vec::new();
+    for group in groups(decision, |outcome| outcome.effect == Effect::Refused) {
+        let first = &group.outcomes[0].finding;
+        lines.push(format!("[{}] {}", label(&group), first.summary));
+        let details: Vec<_> = group.outcomes.iter().filter(|outcome| !outcome.finding.detail.is_empty()).collect();
+        for outcome in details.iter().take(MAX_OBJECTS) {
+            lines.push(format!("- {}", clip(&outcome.finding.detail, 200)));
+        }
+        if details.len() > MAX_OBJECTS {
+            lines.push(format!("- and {} more", details.len() - MAX_OBJECTS));
+        }
+        for remedy in group.outcomes.iter().flat_map(|outcome| &outcome.finding.remedies) {
+            if !remedies.contains(&remedy.as_str()) {
+                remedies.push(remedy);
+            }
+        }
+    }
+    let mut text = lines.join("\n");
+    if !remedies.is_empty() {
+        let way_out: Vec<String> = remedies.iter().take(4).map(|remedy| format!("> {remedy}")).collect();
+        let way_out = format!("\nWhat to do:\n{}", way_out.join("\n"));
+        // The way out is what people need most: what was found gives way to it.
+        text = clip(&text, MAX_MESSAGE.saturating_sub(way_out.chars().count()).max(300));
+        text.push_str(&way_out);
+    }
+    clip(&text, MAX_MESSAGE)
+}
+
+fn label(group: &Group<'_>) -> String {
+    let first = &group.outcomes[0].finding;
+    if first.check.is_empty() { first.rule.id.to_owned() } else { format!("{}/{}", first.rule.id, first.check) }
+}
+
+fn warnings(decision: &Decision) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(reason) = &decision.break_glass {
+        if decision.outcomes.iter().any(|outcome| outcome.effect == Effect::BrokeGlass) {
+            lines.push(warning(&format!("cascade-guard: glass broken ({reason}); every rule is waived")));
+        }
+    }
+    let would_refuse = groups(decision, |outcome| {
+        outcome.finding.severity == Severity::Deny && matches!(outcome.effect, Effect::Warned | Effect::BrokeGlass)
+    });
+    let hidden = would_refuse.len().saturating_sub(MAX_WOULD_REFUSE);
+    for group in would_refuse.iter().take(MAX_WOULD_REFUSE) {
+        let first = &group.outcomes[0].finding;
+        let more = (group.outcomes.len() - 1) + hidden;
+        let tail = if more > 0 { format!(" (+{more} more)") } else { String::new() };
+        let what = if first.detail.is_empty() { &first.summary } else { &first.detail };
+        lines.push(warning_with(&format!("[{}] would refuse: {what}", label(group)), &tail));
+    }
+    for group in
+        groups(decision, |outcome| outcome.finding.severity == Severity::Warn && outcome.effect == Effect::Warned)
+    {
+        for outcome in group.outcomes {
+            let finding = &outcome.finding;
+            let text = if finding.detail.is_empty() { &finding.summary } else { &finding.detail };
+            let line = warning(&format!("[{}] {text}", finding.rule.id));
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    if lines.len() > MAX_WARNINGS {
+        let more = lines.len() - (MAX_WARNINGS - 1);
+        lines.truncate(MAX_WARNINGS - 1);
+        lines.push(format!("cascade-guard: and {more} more warnings"));
+    }
+    lines
+}
+
+/// The API server drops a warning with a control character and cuts long ones.
+fn warning(text: &str) -> String {
+    warning_with(text, "")
+}
+
+fn warning_with(text: &str, tail: &str) -> String {
+    let clean = |text: &str| text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
+    format!("{}{}", clip(&clean(text), MAX_WARNING - tail.chars().count()), clean(tail))
+}
+
+fn audit_annotations(decision: &Decision) -> BTreeMap<String, String> {
+    let said: Vec<&Outcome> = decision.outcomes.iter().filter(|outcome| outcome.effect != Effect::Dropped).collect();
+    let mut annotations = BTreeMap::new();
+    let Some(worst) = said.iter().max_by_key(|outcome| (outcome.effect, outcome.finding.severity)) else {
+        return annotations;
+    };
+    let word = match (worst.effect, worst.finding.severity) {
+        (Effect::Refused, _) => "deny",
+        (Effect::BrokeGlass, _) => "break-glass",
+        (_, Severity::Deny) => "would-deny",
+        _ => "warn",
+    };
+    let mut put = |key: &str, values: Vec<&str>| {
+        let mut unique: Vec<&str> = Vec::new();
+        for value in values {
+            if !value.is_empty() && !unique.contains(&value) {
+                unique.push(value);
+            }
+        }
+        if !unique.is_empty() {
+            let more = unique.len().saturating_sub(MAX_OBJECTS);
+            unique.truncate(MAX_OBJECTS);
+            let mut text = unique.join(",");
+            if more > 0 {
+                text.push_str(&format!(",+{more}"));
+            }
+            annotations.insert(key.to_owned(), clip(&text, 500));
+        }
+    };
+    put("decision", vec![word]);
+    put("mode", vec![worst.resolved.mode.as_str()]);
+    put("rule", said.iter().map(|outcome| outcome.finding.rule.id).collect());
+    put("claimed-by", said.iter().flat_map(|outcome| outcome.finding.claimants.iter().map(String::as_str)).collect());
+    put("approved-by", said.iter().map(|outcome| outcome.finding.approved_by.as_str()).collect());
+    put("object", said.iter().map(|outcome| outcome.finding.detail.as_str()).collect());
+    if let Some(reason) = &decision.break_glass {
+        annotations.insert("break-glass".to_owned(), clip(reason, 200));
+    }
+    annotations
+}
+
+/// At most `max` characters, with an ellipsis where something was cut.
+pub(super) fn clip(text: &str, max: usize) -> String {
+    if text.chars().count() <= max {
+        return text.to_owned();
+    }
+    let mut cut: String = text.chars().take(max.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}

@@ -1,0 +1,212 @@
+//! What a rule needs from outside, as data.
+//!
+//! A rule never reads anything. It asks [`Facts`]; what is not known yet becomes a [`Question`] that the shell answers
+//! (from a live cluster or from a snapshot), and the rules run again. The loop ends when no rule asks anything new.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    sync::Arc,
+};
+
+use serde_json::value::RawValue;
+
+use crate::{
+    admission::UserInfo,
+    object::{GroupKind, ObjectMeta, ObjectRef},
+};
+
+/// At most this many objects are read for one review; what lies beyond counts as not read.
+pub const MAX_READS: usize = 50;
+
+/// Something a rule wants to know about the world as it is now.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Question {
+    /// The metadata of one object in this cluster.
+    Metadata(ObjectRef),
+    /// One whole object in this cluster.
+    Object(ObjectRef),
+    /// All objects of a kind in this cluster.
+    List(ListQuestion),
+    /// Whether a user holds a verb on a resource (one SubjectAccessReview).
+    Access(AccessQuestion),
+}
+
+impl Question {
+    /// The answer "not read" to this question, with the reason in words for a person.
+    pub fn unreadable(&self, reason: &str) -> Answer {
+        let reason = reason.to_owned();
+        match self {
+            Self::Metadata(_) => Answer::Metadata(Reading::Unreadable(reason)),
+            Self::Object(_) => Answer::Object(Reading::Unreadable(reason)),
+            Self::List(_) => Answer::List(Reading::Unreadable(reason)),
+            Self::Access(_) => Answer::Access(Reading::Unreadable(reason)),
+        }
+    }
+}
+
+/// All objects of one kind, in one namespace or everywhere.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ListQuestion {
+    /// Which kind.
+    pub kind: GroupKind,
+    /// Namespace, empty for all.
+    pub namespace: String,
+    /// Field selector the API server understands, such as `spec.serviceAccountName=flink`; empty for none.
+    pub field_selector: String,
+    /// At most this many objects are needed.
+    pub limit: u32,
+}
+
+/// May this user do this? Mirrors `authorization.k8s.io/v1` `ResourceAttributes`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AccessQuestion {
+    /// Who asks, with groups and extra exactly as the request carried them.
+    pub user: UserInfo,
+    /// RBAC verb.
+    pub verb: String,
+    /// API group of the resource.
+    pub group: String,
+    /// Resource (plural, lower case).
+    pub resource: String,
+    /// Name of the object.
+    pub name: String,
+}
+
+/// What came back for one thing that was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reading<T> {
+    /// It is there.
+    Found(T),
+    /// It does not exist.
+    NotFound,
+    /// It could not be read: no right, no such kind, no time. Holds the reason in words for a person.
+    Unreadable(String),
+}
+
+impl<T> Reading<T> {
+    /// The value if it was found.
+    pub fn found(&self) -> Option<&T> {
+        if let Self::Found(value) = self { Some(value) } else { None }
+    }
+}
+
+/// The answer to a [`Question`], of the matching variant.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// To [`Question::Metadata`].
+    Metadata(Reading<Arc<ObjectMeta>>),
+    /// To [`Question::Object`].
+    Object(Reading<Arc<RawValue>>),
+    /// To [`Question::List`].
+    List(Reading<Arc<[Box<RawValue>]>>),
+    /// To [`Question::Access`].
+    Access(Reading<bool>),
+}
+
+/// The answers so far, and the questions that came up.
+#[derive(Debug, Default)]
+pub struct Facts {
+    answers: HashMap<Question, Answer>,
+    pending: RefCell<Vec<Question>>,
+    asked: Cell<usize>,
+    closed: Option<String>,
+}
+
+impl Facts {
+    /// Facts of which nothing is known yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an answer.
+    pub fn insert(&mut self, question: Question, answer: Answer) {
+        self.answers.insert(question, answer);
+    }
+
+    /// Answers a question with "not read" unless it has an answer.
+    pub fn insert_missing(&mut self, question: Question, reason: &str) {
+        if !self.answers.contains_key(&question) {
+            let answer = question.unreadable(reason);
+            self.answers.insert(question, answer);
+        }
+    }
+
+    /// Takes the questions that came up since the last call.
+    pub fn take_pending(&mut self) -> Vec<Question> {
+        std::mem::take(self.pending.get_mut())
+    }
+
+    /// From now on every unanswered question is answered with "not read" for this reason, so that a decision falls
+    /// whatever time is left.
+    pub fn close(&mut self, reason: &str) {
+        self.closed = Some(reason.to_owned());
+    }
+
+    /// Metadata of an object; `None` while the answer is still out.
+    pub fn metadata(&self, object: &ObjectRef) -> Option<Reading<Arc<ObjectMeta>>> {
+        match self.ask(Question::Metadata(object.clone())) {
+            Asked::Known(Answer::Metadata(reading)) => Some(reading.clone()),
+            Asked::Known(_) => Some(Reading::Unreadable(MISMATCH.to_owned())),
+            Asked::Refused(reason) => Some(Reading::Unreadable(reason)),
+            Asked::Pending => None,
+        }
+    }
+
+    /// A whole object; `None` while the answer is still out.
+    pub fn object(&self, object: &ObjectRef) -> Option<Reading<Arc<RawValue>>> {
+        match self.ask(Question::Object(object.clone())) {
+            Asked::Known(Answer::Object(reading)) => Some(reading.clone()),
+            Asked::Known(_) => Some(Reading::Unreadable(MISMATCH.to_owned())),
+            Asked::Refused(reason) => Some(Reading::Unreadable(reason)),
+            Asked::Pending => None,
+        }
+    }
+
+    /// All objects of a kind; `None` while the answer is still out.
+    pub fn list(&self, question: ListQuestion) -> Option<Reading<Arc<[Box<RawValue>]>>> {
+        match self.ask(Question::List(question)) {
+            Asked::Known(Answer::List(reading)) => Some(reading.clone()),
+            Asked::Known(_) => Some(Reading::Unreadable(MISMATCH.to_owned())),
+            Asked::Refused(reason) => Some(Reading::Unreadable(reason)),
+            Asked::Pending => None,
+        }
+    }
+
+    /// Whether a user may do something; `None` while the answer is still out.
+    pub fn access(&self, question: AccessQuestion) -> Option<Reading<bool>> {
+        match self.ask(Question::Access(question)) {
+            Asked::Known(Answer::Access(reading)) => Some(reading.clone()),
+            Asked::Known(_) => Some(Reading::Unreadable(MISMATCH.to_owned())),
+            Asked::Refused(reason) => Some(Reading::Unreadable(reason)),
+            Asked::Pending => None,
+        }
+    }
+
+    fn ask(&self, question: Question) -> Asked<'_> {
+        if let Some(answer) = self.answers.get(&question) {
+            return Asked::Known(answer);
+        }
+        if let Some(reason) = &self.closed {
+            return Asked::Refused(reason.clone());
+        }
+        let mut pending = self.pending.borrow_mut();
+        if !pending.contains(&question) {
+            if self.asked.get() >= MAX_READS {
+                return Asked::Refused(format!("more than {MAX_READS} objects would have to be read"));
+            }
+            self.asked.set(self.asked.get() + 1);
+            pending.push(question);
+        }
+        Asked::Pending
+    }
+}
+
+/// A question was answered with another kind of answer: a fault of the shell, never of the world.
+const MISMATCH: &str = "the answer does not fit the question";
+
+enum Asked<'a> {
+    Known(&'a Answer),
+    Pending,
+    Refused(String),
+}

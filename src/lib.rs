@@ -1,0 +1,18 @@
+//! Keeps an Argo CD cluster from being deleted by accident.
+//!
+//! A review is decoded by [`admission`], judged by the [`rules`] against the [`inventory`] (what Applications claim)
+//! and the [`policy`], and answered with a [`decision`]. What a rule needs to know beyond that it asks for through
+//! [`facts`], as data. All of this is a pure, synchronous core; `server`, `cluster`, `snapshot`, `certs`, `telemetry` and
+//! `cli` are the shell around it.
+
+pub mod admission;
+pub mod argo;
+pub mod cli;
+pub mod decision;
+pub mod facts;
+pub mod inventory;
+pub mod judge;
+pub mod object;
+pub mod policy;
+pub mod rules;
+pub mod snapshot;

@@ -1,0 +1,79 @@
+//! The rules. One file each, registered in [`RULES`] and nowhere else.
+//!
+//! A rule is a pure function of the request and the [`Context`]; it cannot fail and it never reads a clock or a network.
+//! What it does not know it asks [`Facts`] for; while an answer is out it leaves the object aside, because the rules will
+//! run again.
+
+mod context;
+
+use jiff::Timestamp;
+
+pub use self::context::Context;
+use crate::{
+    admission::{Operation, Request},
+    decision::{Decision, Finding},
+    facts::Facts,
+    inventory::Inventory,
+    policy::{Policy, RuleKey},
+};
+
+/// What a rule is called and what it is about. Metrics labels, policy keys, messages and help texts come from here.
+#[derive(Debug)]
+pub struct RuleMeta {
+    /// Stable id, as it stands in messages, metrics and annotations.
+    pub id: &'static str,
+    /// Its key in the policy.
+    pub key: RuleKey,
+    /// One line for people.
+    pub summary: &'static str,
+    /// Its page, below the root of the repository.
+    pub docs: &'static str,
+    /// The operations it judges.
+    pub operations: &'static [Operation],
+}
+
+/// One rule.
+pub trait Rule: Sync {
+    /// What it is called and about.
+    fn meta(&self) -> &'static RuleMeta;
+
+    /// Whether it has anything to say about this request; cheap, decided by kind and operation.
+    fn applies(&self, request: &Request<'_>) -> bool;
+
+    /// Whether an answer without a full inventory would be a guess.
+    fn needs_inventory(&self) -> bool {
+        true
+    }
+
+    /// Adds what it finds.
+    fn check(&self, cx: &Context<'_>, findings: &mut Vec<Finding>);
+}
+
+/// Every rule there is.
+pub static RULES: &[&dyn Rule] = &[];
+
+/// Judges a request with what is known so far. While [`Facts::take_pending`] yields questions the result is provisional.
+pub fn evaluate(
+    request: &Request<'_>,
+    inventory: &Inventory,
+    policy: &Policy,
+    facts: &Facts,
+    now: Timestamp,
+) -> Decision {
+    let cx = Context::new(request, inventory, policy, facts, now);
+    let mut findings = Vec::new();
+    if cx.is_beyond_judgement() {
+        return Decision::default();
+    }
+    for rule in RULES.iter().filter(|rule| rule.meta().operations.contains(&request.operation)) {
+        if !rule.applies(request) {
+            continue;
+        }
+        if rule.needs_inventory() && !inventory.is_ready() {
+            findings.push(cx.not_ready(rule.meta()));
+            continue;
+        }
+        rule.check(&cx, &mut findings);
+    }
+    Decision::new(findings, policy, inventory, &request.user.username, now, cx.break_glass())
+}
