@@ -96,8 +96,17 @@ fi
 # In the folder of the result, so that mv is a rename and never a copy: a name
 # without .tmp is always a whole binary.
 tmp=$(mktemp -d "$bin/.tmp.XXXXXX")
-# Bash runs this on SIGINT and SIGTERM too.
-trap 'rm -rf "$tmp"' EXIT
+builder=
+# Bash runs this on SIGINT and SIGTERM too. A go left running would work on for
+# minutes and then make the folder anew, to put its binary there.
+cleanup() {
+    if [ -n "$builder" ]; then
+        kill "$builder" 2>/dev/null || :
+        wait "$builder" 2>/dev/null || :
+    fi
+    rm -rf "$tmp"
+}
+trap cleanup EXIT
 
 # A go.work above the checkout would replace our go.mod; a GOOS or GOARCH meant
 # for the caller's own program would give binaries that do not start here.
@@ -113,10 +122,12 @@ build() { # NAME VERSION MODULE_FOLDER PACKAGE [LDFLAGS]
     say "building $name $version with go $have (minutes when Go's build cache is cold)"
     # -mod=readonly: what go.sum does not pin is an error, whatever GOFLAGS
     # says. 9>&-: go must not keep the lock after this script is gone.
-    # >&2: stdout is for the folder.
+    # >&2: stdout is for the folder. In the background: see cleanup.
     (cd "$here/$folder" &&
-        go build -mod=readonly -trimpath -ldflags "-s -w $ldflags" -o "$tmp/$name" "$package") >&2 9>&- ||
-        die "go build of $name $version failed."
+        exec go build -mod=readonly -trimpath -ldflags "-s -w $ldflags" -o "$tmp/$name" "$package") >&2 9>&- &
+    builder=$!
+    wait "$builder" || die "go build of $name $version failed."
+    builder=
     # The linker ignores an -X for a variable that has moved, so look.
     case $("$tmp/$name" --version) in
         *"$version"*) ;;
