@@ -212,6 +212,9 @@ impl ObjectMeta {
 }
 
 /// Reads JSON `null` as the default value: Go writes `null` for nil slices and maps.
+///
+/// # Errors
+/// When the value is there and does not fit.
 pub fn null_to_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,7 +1,7 @@
 //! The words of an answer. They are read in the Argo CD dashboard and in a terminal at night: what is refused, by which
 //! rule, which objects and who claims them, and what to do.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Write};
 
 use super::{Decision, Effect, Outcome, Severity};
 use crate::admission::{Operation, Request, Response};
@@ -92,10 +92,9 @@ fn label(group: &Group<'_>) -> String {
 
 fn warnings(decision: &Decision) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(reason) = &decision.break_glass {
-        if decision.outcomes.iter().any(|outcome| outcome.effect == Effect::BrokeGlass) {
-            lines.push(warning(&format!("cascade-guard: glass broken ({reason}); every rule is waived")));
-        }
+    let broken = decision.outcomes.iter().any(|outcome| outcome.effect == Effect::BrokeGlass);
+    if let Some(reason) = decision.break_glass.as_ref().filter(|_| broken) {
+        lines.push(warning(&format!("cascade-guard: glass broken ({reason}); every rule is waived")));
     }
     let would_refuse = groups(decision, |outcome| {
         outcome.finding.severity == Severity::Deny && matches!(outcome.effect, Effect::Warned | Effect::BrokeGlass)
@@ -162,7 +161,7 @@ fn audit_annotations(decision: &Decision) -> BTreeMap<String, String> {
             unique.truncate(MAX_OBJECTS);
             let mut text = unique.join(",");
             if more > 0 {
-                text.push_str(&format!(",+{more}"));
+                let _ = write!(text, ",+{more}");
             }
             annotations.insert(key.to_owned(), clip(&text, 500));
         }

@@ -168,7 +168,7 @@ pub(super) struct Held<'a> {
 }
 
 /// Everything an Application is known to hold: its list, then what its last sync made and the list leaves out (hooks and
-/// copies, and all of it where the list was lost).
+/// all of it where the list is not to be believed; a valid list leaves out only hooks).
 pub(super) fn entries<'a>(application: &'a Application<'a>) -> impl Iterator<Item = Held<'a>> {
     let listed = application.status.resources.iter().map(|entry| Held {
         group: &entry.group,
@@ -180,7 +180,8 @@ pub(super) fn entries<'a>(application: &'a Application<'a>) -> impl Iterator<Ite
         wave: entry.sync_wave,
     });
     let results = application.status.operation_state.sync_result.resources.iter();
-    let made = results.filter(|result| result.left_behind()).map(|result| Held {
+    let valid = application.list_valid();
+    let made = results.filter(move |result| result.left_behind() && (!valid || !result.hook_type.is_empty())).map(|result| Held {
         group: &result.group,
         kind: &result.kind,
         namespace: &result.namespace,
