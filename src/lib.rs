@@ -13,6 +13,7 @@ pub mod facts;
 pub mod inventory;
 pub mod judge;
 pub mod object;
+pub mod plan;
 pub mod policy;
 pub mod rules;
 pub mod snapshot;

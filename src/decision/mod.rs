@@ -99,6 +99,13 @@ impl Finding {
         self
     }
 
+    /// Names the Applications that claim the object.
+    #[must_use]
+    pub fn claimed_by(mut self, claimants: Vec<String>) -> Self {
+        self.claimants = claimants;
+        self
+    }
+
     /// Adds one thing to do.
     #[must_use]
     pub fn remedy(mut self, remedy: impl Into<String>) -> Self {

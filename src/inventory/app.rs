@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Claim, ClusterId};
+use super::{Claim, ClusterId, Key};
 use crate::{
     argo::{
         Application, Class, Destination,
@@ -64,8 +64,8 @@ pub struct App {
     pub reconciled_at: Option<Timestamp>,
     /// When its last operation ended.
     pub finished_at: Option<Timestamp>,
-    /// UID of the ApplicationSet that generated it.
-    pub owner_uid: Option<Box<str>>,
+    /// The ApplicationSet that generated it, as [`generated_by`] writes it.
+    pub generated_by: Option<Box<str>>,
     /// Whether anything owns it.
     pub owned: bool,
     /// The Application it is itself an object of, by the marker on it.
@@ -120,7 +120,7 @@ impl App {
             has_history: !application.status.history.is_empty(),
             reconciled_at: application.status.reconciled_at,
             finished_at: application.status.operation_state.finished_at,
-            owner_uid: owner.map(|owner| owner.uid.as_str().into()),
+            generated_by: owner.map(|owner| generated_by(&owner.name, &owner.uid)),
             owned: !meta.owner_references.is_empty(),
             parent: parent.map(Box::from),
             kept: in_annotation(meta.annotation(SYNC_OPTIONS), "Delete") == Some("false")
@@ -128,6 +128,71 @@ impl App {
             break_glass: meta.annotation(BREAK_GLASS).map(Box::from),
             claims: Box::default(),
         }
+    }
+
+    /// The same Application without its list.
+    #[must_use]
+    pub fn without_claims(&self) -> Self {
+        // The list is most of it and must not be copied only to be dropped.
+        let Self {
+            namespace,
+            name,
+            uid,
+            instance,
+            controller_namespace,
+            project,
+            destination,
+            cluster,
+            rendered,
+            terminating,
+            cascades,
+            self_heals,
+            prunes_by_itself,
+            running,
+            never_compared,
+            distrust,
+            has_history,
+            reconciled_at,
+            finished_at,
+            generated_by,
+            owned,
+            parent,
+            kept,
+            break_glass,
+            claims: _,
+        } = self;
+        Self {
+            namespace: namespace.clone(),
+            name: name.clone(),
+            uid: uid.clone(),
+            instance: instance.clone(),
+            controller_namespace: controller_namespace.clone(),
+            project: project.clone(),
+            destination: destination.clone(),
+            cluster: *cluster,
+            rendered: *rendered,
+            terminating: *terminating,
+            cascades: *cascades,
+            self_heals: *self_heals,
+            prunes_by_itself: *prunes_by_itself,
+            running: *running,
+            never_compared: *never_compared,
+            distrust: *distrust,
+            has_history: *has_history,
+            reconciled_at: *reconciled_at,
+            finished_at: *finished_at,
+            generated_by: generated_by.clone(),
+            owned: *owned,
+            parent: parent.clone(),
+            kept: *kept,
+            break_glass: break_glass.clone(),
+            claims: Box::default(),
+        }
+    }
+
+    /// The entry for an object, if it is listed.
+    pub fn claim(&self, key: Key) -> Option<&Claim> {
+        self.claims.binary_search_by_key(&key, |claim| claim.key).ok().map(|at| &self.claims[at])
     }
 
     /// Identity of the Application itself.
@@ -156,19 +221,32 @@ impl App {
     }
 }
 
-/// One object of an Application, from its list or from its last sync.
-pub(super) struct Held<'a> {
-    pub(super) group: &'a str,
-    pub(super) kind: &'a str,
-    pub(super) namespace: &'a str,
-    pub(super) name: &'a str,
-    pub(super) class: Class,
-    pub(super) synced: bool,
-    pub(super) wave: i64,
+/// Identity of an ApplicationSet in the owner references of what it generates.
+pub fn generated_by(name: &str, uid: &str) -> Box<str> {
+    format!("{name}/{uid}").into()
 }
 
-/// Everything an Application is known to hold: its list, then what its last sync made and the list leaves out (hooks and
-/// all of it where the list is not to be believed; a valid list leaves out only hooks).
+/// One object of an Application, from its list or from its last sync.
+#[derive(Clone, Copy, Debug)]
+pub struct Held<'a> {
+    /// API group.
+    pub group: &'a str,
+    /// Kind.
+    pub kind: &'a str,
+    /// Namespace as listed; cluster-scoped objects can carry one.
+    pub namespace: &'a str,
+    /// Name; can be empty.
+    pub name: &'a str,
+    /// What the entry means.
+    pub class: Class,
+    /// Whether the entry says `Synced`.
+    pub synced: bool,
+    /// Effective sync wave.
+    pub wave: i64,
+}
+
+/// Everything an Application is known to hold: its list, then what its last sync made and the list leaves out. Of a valid
+/// list that can only be hooks; of a list that is not to be believed it can be anything.
 pub(super) fn entries<'a>(application: &'a Application<'a>) -> impl Iterator<Item = Held<'a>> {
     let listed = application.status.resources.iter().map(|entry| Held {
         group: &entry.group,
@@ -181,14 +259,17 @@ pub(super) fn entries<'a>(application: &'a Application<'a>) -> impl Iterator<Ite
     });
     let results = application.status.operation_state.sync_result.resources.iter();
     let valid = application.list_valid();
-    let made = results.filter(move |result| result.left_behind() && (!valid || !result.hook_type.is_empty())).map(|result| Held {
-        group: &result.group,
-        kind: &result.kind,
-        namespace: &result.namespace,
-        name: &result.name,
-        class: Class::SyncResult,
-        synced: false,
-        wave: 0,
-    });
+    let made =
+        results.filter(move |result| result.left_behind() && (!valid || !result.hook_type.is_empty())).map(|result| {
+            Held {
+                group: &result.group,
+                kind: &result.kind,
+                namespace: &result.namespace,
+                name: &result.name,
+                class: Class::SyncResult,
+                synced: false,
+                wave: 0,
+            }
+        });
     listed.chain(made)
 }

@@ -6,10 +6,13 @@
 
 pub mod approval;
 mod context;
+mod deletion;
+mod namespace_approval;
+mod shared_claim;
 
 use jiff::Timestamp;
 
-pub use self::context::Context;
+pub use self::{context::Context, deletion::Deletion};
 use crate::{
     admission::{Operation, Request},
     decision::{Decision, Finding},
@@ -51,7 +54,7 @@ pub trait Rule: Sync {
 }
 
 /// Every rule there is.
-pub static RULES: &[&dyn Rule] = &[];
+pub static RULES: &[&dyn Rule] = &[&shared_claim::SharedClaim, &namespace_approval::NamespaceApproval];
 
 /// Judges a request with what is known so far. While [`Facts::take_pending`] yields questions the result is provisional.
 pub fn evaluate(
