@@ -52,11 +52,11 @@ pub fn render(decision: &Decision, request: &Request<'_>) -> Response {
 
 fn message(decision: &Decision, request: &Request<'_>) -> String {
     let verb = match request.operation {
-        Operation::Delete => "deleting",
-        Operation::Create => "creating",
-        Operation::Update | Operation::Connect => "changing",
+        Operation::Delete => "delete",
+        Operation::Create => "create",
+        Operation::Update | Operation::Connect => "change",
     };
-    let mut lines = vec![format!("cascade-guard refuses {verb} {}.", request.target)];
+    let mut lines = vec![format!("cascade-guard refuses to {verb} {}.", request.target)];
     let mut remedies: Vec<&str> = Vec::new();
     for group in groups(decision, |outcome| outcome.effect == Effect::Refused) {
         let first = &group.outcomes[0].finding;
@@ -105,7 +105,7 @@ fn warnings(decision: &Decision) -> Vec<String> {
         let more = (group.outcomes.len() - 1) + hidden;
         let tail = if more > 0 { format!(" (+{more} more)") } else { String::new() };
         let what = if first.detail.is_empty() { &first.summary } else { &first.detail };
-        lines.push(warning_with(&format!("[{}] would refuse: {what}", label(group)), &tail));
+        lines.push(warning_with(&format!("[{}] would deny: {what}", label(group)), &tail));
     }
     for group in
         groups(decision, |outcome| outcome.finding.severity == Severity::Warn && outcome.effect == Effect::Warned)

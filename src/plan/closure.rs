@@ -157,6 +157,7 @@ impl Closure<'_> {
             takers,
             claimants,
             fate: Fate::Deleted,
+            finalizers: Vec::new(),
         });
         place
     }

@@ -72,6 +72,9 @@ pub(super) fn decide(
     for place in 0..plan.items.len() {
         let claimants = claimants(inputs, plan, place, manager);
         plan.items[place].claimants = claimants;
+        if inputs.thorough {
+            name(inputs, plan, place, &mut names);
+        }
         let item = &plan.items[place];
         if item.via != Via::Cascade || matches!(item.fate, Fate::Spared(_)) || !needs_decision(inputs, plan, item) {
             continue;
@@ -82,6 +85,7 @@ pub(super) fn decide(
             continue;
         };
         let item = &mut plan.items[place];
+        item.finalizers = finalizers(inputs, item);
         if let Fate::Spared(reason) = &fate {
             if takes_others(item) {
                 spared.insert(item.key, reason.clone());
@@ -105,7 +109,7 @@ fn takes_others(item: &Item) -> bool {
 
 /// Only what others claim is worth a read, and Namespaces, because so much goes with them.
 fn needs_decision(inputs: Inputs<'_>, plan: &Plan, item: &Item) -> bool {
-    if !item.claimants.is_empty() || item.kind.is("", "Namespace") {
+    if inputs.thorough || !item.claimants.is_empty() || item.kind.is("", "Namespace") {
         return true;
     }
     // A child that is kept takes nothing along. The inventory knows that much without a read.
@@ -136,7 +140,8 @@ fn name(inputs: Inputs<'_>, plan: &mut Plan, place: usize, names: &mut HashMap<A
     if item.object.is_some() {
         return;
     }
-    let Some(id) = plan.takers_of(item).find_map(|taker| taker.id) else { return };
+    let listed_by = || inputs.inventory.claims().owners(item.key).first().copied();
+    let Some(id) = plan.takers_of(item).find_map(|taker| taker.id).or_else(listed_by) else { return };
     if !names.contains_key(&id) {
         match names_of(inputs, id) {
             None => {
@@ -189,6 +194,15 @@ fn fate(inputs: Inputs<'_>, plan: &Plan, item: &Item) -> Option<Fate> {
             Fate::DeletedAlthough(format!("whether it would be spared is not known: {reason}"))
         }
     })
+}
+
+/// Finalizers of an object that was read.
+fn finalizers(inputs: Inputs<'_>, item: &Item) -> Vec<String> {
+    let object = item.object.as_ref().filter(|object| item.cluster == LOCAL && !object.name.is_empty());
+    match object.and_then(|object| inputs.facts.metadata(object)) {
+        Some(Reading::Found(meta)) => meta.finalizers.clone(),
+        _ => Vec::new(),
+    }
 }
 
 /// Why the cascade would pass a live object by, if it would.

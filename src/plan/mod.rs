@@ -31,6 +31,9 @@ pub struct Inputs<'a> {
     pub policy: &'a Policy,
     /// Live objects.
     pub facts: &'a Facts,
+    /// Whether every object is named and read, not only what a decision hangs on. For people who want to see the whole
+    /// plan; a review does not wait for it.
+    pub thorough: bool,
 }
 
 /// An Application whose objects go.
@@ -82,6 +85,8 @@ pub struct Item {
     pub claimants: Vec<AppId>,
     /// What happens to it.
     pub fate: Fate,
+    /// Finalizers on the live object, where it was read: whoever set them has to remove them before it is gone.
+    pub finalizers: Vec<String>,
 }
 
 impl Item {

@@ -31,6 +31,7 @@ pub struct Context<'a> {
     pub facts: &'a Facts,
     /// The clock.
     pub now: Timestamp,
+    thorough: bool,
     subject: OnceCell<Option<Subject<'a>>>,
     deletion: OnceCell<Option<Deletion>>,
 }
@@ -48,13 +49,14 @@ impl<'a> Context<'a> {
         policy: &'a Policy,
         facts: &'a Facts,
         now: Timestamp,
+        thorough: bool,
     ) -> Self {
-        Self { request, inventory, policy, facts, now, subject: OnceCell::new(), deletion: OnceCell::new() }
+        Self { request, inventory, policy, facts, now, thorough, subject: OnceCell::new(), deletion: OnceCell::new() }
     }
 
     /// What the planner reads.
     pub fn inputs(&self) -> Inputs<'a> {
-        Inputs { inventory: self.inventory, policy: self.policy, facts: self.facts }
+        Inputs { inventory: self.inventory, policy: self.policy, facts: self.facts, thorough: self.thorough }
     }
 
     /// The stored object and its metadata; `None` if there is none, or while it is being looked up.
@@ -109,6 +111,12 @@ impl<'a> Context<'a> {
                 deletion::new(self.inputs(), self.request, raw, meta.clone())
             })
             .as_ref()
+    }
+
+    /// The same, given away.
+    pub(super) fn into_deletion(self) -> Option<Deletion> {
+        self.deletion();
+        self.deletion.into_inner().flatten()
     }
 
     /// Requests that no rule may stand in the way of, because refusing them only strands what is half gone: an object

@@ -64,7 +64,24 @@ pub fn evaluate(
     facts: &Facts,
     now: Timestamp,
 ) -> Decision {
-    let cx = Context::new(request, inventory, policy, facts, now);
+    decide(&Context::new(request, inventory, policy, facts, now, false))
+}
+
+/// The same, and everything a DELETE takes along by name: for people who look before they leap.
+pub fn examine(
+    request: &Request<'_>,
+    inventory: &Inventory,
+    policy: &Policy,
+    facts: &Facts,
+    now: Timestamp,
+) -> (Decision, Option<Deletion>) {
+    let cx = Context::new(request, inventory, policy, facts, now, true);
+    let decision = decide(&cx);
+    (decision, cx.into_deletion())
+}
+
+fn decide(cx: &Context<'_>) -> Decision {
+    let (request, inventory, policy, now) = (cx.request, cx.inventory, cx.policy, cx.now);
     let mut findings = Vec::new();
     if cx.is_beyond_judgement() {
         return Decision::default();
@@ -77,7 +94,7 @@ pub fn evaluate(
             findings.push(cx.not_ready(rule.meta()));
             continue;
         }
-        rule.check(&cx, &mut findings);
+        rule.check(cx, &mut findings);
     }
     Decision::new(findings, policy, inventory, &request.user.username, now, cx.break_glass())
 }

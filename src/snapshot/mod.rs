@@ -145,6 +145,21 @@ impl Snapshot {
         }
     }
 
+    /// The JSON of one object.
+    pub fn json_of(&self, object: &ObjectRef) -> Option<String> {
+        self.find(object).map(|stored| self.raw(stored).to_owned())
+    }
+
+    /// The object that a person means by kind, namespace and name. The kind may be a plural, a short name or
+    /// `Kind.group`; upper and lower case do not matter.
+    pub fn find_by_words(&self, kind: &str, namespace: &str, name: &str) -> Option<ObjectRef> {
+        self.objects
+            .iter()
+            .map(|stored| &stored.identity)
+            .find(|object| object.name == name && object.namespace == namespace && object.kind.is_meant_by(kind))
+            .cloned()
+    }
+
     fn find(&self, object: &ObjectRef) -> Option<&Stored> {
         self.by_identity.get(object).map(|index| &self.objects[*index])
     }
