@@ -1,13 +1,11 @@
 //! What a real Argo CD did, replayed: every request gets the right verdict, and the deletion plan is the truth.
 
-mod support;
-
 use std::{collections::BTreeMap, fs, path::Path};
 
+use crate::support::{data, files, policy, review, said, snapshot};
 use cascade_guard::snapshot::Snapshot;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use support::{data, files, policy, review, said, snapshot};
 
 const NOW: &str = "2026-11-29T17:30:00Z";
 
@@ -178,7 +176,7 @@ fn plan_of_a_root_delete_is_what_was_really_deleted() {
         let roots = if name.starts_with("s17") { split..split + 3 } else { split..split + 1 };
         let mut plan = BTreeMap::new();
         for root in roots {
-            plan.extend(support::fates(&lines[root]["request"], &snapshot, &inventory, &policy, now));
+            plan.extend(crate::support::fates(&lines[root]["request"], &snapshot, &inventory, &policy, now));
         }
         let truth: Vec<String> = want["deletedFromThereOn"]
             .as_array()

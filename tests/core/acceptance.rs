@@ -1,13 +1,11 @@
 //! Every acceptance case gives its verdict.
 
-mod support;
-
 use std::{collections::BTreeSet, fs};
 
+use crate::support::{files, policy, review, said, snapshot};
 use cascade_guard::{admission::Response, policy::Policy};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use support::{files, policy, review, said, snapshot};
 
 /// Cases whose rule does not exist yet. One that passes must leave this list.
 const PENDING: &[&str] = &[
