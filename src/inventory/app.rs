@@ -7,7 +7,7 @@ use crate::{
     argo::{
         Application, Class, Destination,
         digest::Digest,
-        sync_options::{HELM_RESOURCE_POLICY, SYNC_OPTIONS, in_annotation},
+        sync_options::{HELM_RESOURCE_POLICY, SYNC_OPTIONS, in_annotation, in_list},
         tracking::{INSTANCE_LABEL, TRACKING_ID, TrackingId},
     },
     decision::BREAK_GLASS,
@@ -72,6 +72,8 @@ pub struct App {
     pub parent: Option<Box<str>>,
     /// Whether a cascade of its parent passes it by (`Delete=false`, or Helm's `keep`).
     pub kept: bool,
+    /// Whether its cascade passes by every object that does not say otherwise (`Delete=false` among its sync options).
+    pub keeps_objects: bool,
     /// The reason to break the glass that stands on it.
     pub break_glass: Option<Box<str>>,
     /// What it lists, sorted by key.
@@ -125,6 +127,7 @@ impl App {
             parent: parent.map(Box::from),
             kept: in_annotation(meta.annotation(SYNC_OPTIONS), "Delete") == Some("false")
                 || meta.annotation(HELM_RESOURCE_POLICY) == Some("keep"),
+            keeps_objects: in_list(&application.spec.sync_policy.sync_options, "Delete") == Some("false"),
             break_glass: meta.annotation(BREAK_GLASS).map(Box::from),
             claims: Box::default(),
         }
@@ -158,6 +161,7 @@ impl App {
             owned,
             parent,
             kept,
+            keeps_objects,
             break_glass,
             claims: _,
         } = self;
@@ -185,6 +189,7 @@ impl App {
             owned: *owned,
             parent: parent.clone(),
             kept: *kept,
+            keeps_objects: *keeps_objects,
             break_glass: break_glass.clone(),
             claims: Box::default(),
         }
@@ -271,5 +276,6 @@ pub(super) fn entries<'a>(application: &'a Application<'a>) -> impl Iterator<Ite
                 wave: 0,
             }
         });
-    listed.chain(made)
+    // Objects with a generateName can be listed without a name; no two of them are the same object.
+    listed.chain(made).filter(|held| !held.name.is_empty())
 }

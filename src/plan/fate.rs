@@ -207,9 +207,12 @@ fn finalizers(inputs: Inputs<'_>, item: &Item) -> Vec<String> {
 
 /// Why the cascade would pass a live object by, if it would.
 fn spared_by(inputs: Inputs<'_>, plan: &Plan, item: &Item, meta: &ObjectMeta) -> Option<Spared> {
-    if in_annotation(meta.annotation(SYNC_OPTIONS), "Delete") == Some("false")
-        || meta.annotation(HELM_RESOURCE_POLICY) == Some("keep")
-    {
+    // What stands on the object wins over the Application's own sync options.
+    let kept = match in_annotation(meta.annotation(SYNC_OPTIONS), "Delete") {
+        Some(option) => option == "false",
+        None => plan.takers_of(item).all(|taker| taker.app.keeps_objects) && !item.takers.is_empty(),
+    };
+    if kept || meta.annotation(HELM_RESOURCE_POLICY) == Some("keep") {
         return Some(Spared::Kept);
     }
     if let Some(owner) = meta.owner_references.first() {
