@@ -4,6 +4,7 @@
 //! What it does not know it asks [`Facts`] for; while an answer is out it leaves the object aside, because the rules will
 //! run again.
 
+pub mod approval;
 mod context;
 
 use jiff::Timestamp;
