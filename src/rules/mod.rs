@@ -5,7 +5,10 @@
 //! run again.
 
 pub mod approval;
+mod approval_integrity;
 mod context;
+#[cfg(test)]
+mod testing;
 
 use jiff::Timestamp;
 
@@ -51,7 +54,7 @@ pub trait Rule: Sync {
 }
 
 /// Every rule there is.
-pub static RULES: &[&dyn Rule] = &[];
+pub static RULES: &[&dyn Rule] = &[&approval_integrity::ApprovalIntegrity];
 
 /// Judges a request with what is known so far. While [`Facts::take_pending`] yields questions the result is provisional.
 pub fn evaluate(
