@@ -14,5 +14,6 @@ pub mod inventory;
 pub mod judge;
 pub mod object;
 pub mod policy;
+pub mod rbac;
 pub mod rules;
 pub mod snapshot;

@@ -7,6 +7,7 @@
 pub mod approval;
 mod approval_integrity;
 mod context;
+mod shared_update;
 #[cfg(test)]
 mod testing;
 
@@ -54,7 +55,7 @@ pub trait Rule: Sync {
 }
 
 /// Every rule there is.
-pub static RULES: &[&dyn Rule] = &[&approval_integrity::ApprovalIntegrity];
+pub static RULES: &[&dyn Rule] = &[&approval_integrity::ApprovalIntegrity, &shared_update::SharedUpdate];
 
 /// Judges a request with what is known so far. While [`Facts::take_pending`] yields questions the result is provisional.
 pub fn evaluate(
