@@ -1,6 +1,7 @@
 //! A file or folder of Kubernetes objects that stands in for a cluster: it feeds the inventory and answers questions as a
 //! live cluster would.
 
+mod access;
 mod load;
 
 use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
@@ -138,10 +139,7 @@ impl Snapshot {
                     .map_or_else(|error| Reading::Unreadable(error.to_string()), |raw| Reading::Found(raw.into()))
             })),
             Question::List(list) => Answer::List(Reading::Found(self.list(list))),
-            Question::Access(access) => Answer::Access(Reading::Unreadable(format!(
-                "a snapshot cannot tell whether {} may {} {}.{}",
-                access.user.username, access.verb, access.resource, access.group
-            ))),
+            Question::Access(question) => Answer::Access(access::access(self, question)),
         }
     }
 
