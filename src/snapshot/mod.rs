@@ -106,10 +106,10 @@ impl Snapshot {
         }
         for stored in self.of_kind(ARGO_GROUP, "Application") {
             // An Application that cannot be decoded was refused when the snapshot was read.
-            if let Ok(application) = serde_json::from_str::<Application<'_>>(self.raw(stored)) {
-                if policy.watches_applications_in(&application.metadata.namespace) {
-                    inventory.apply_application(&application);
-                }
+            if let Ok(application) = serde_json::from_str::<Application<'_>>(self.raw(stored))
+                && policy.watches_applications_in(&application.metadata.namespace)
+            {
+                inventory.apply_application(&application);
             }
         }
         inventory.set_ready(true);
@@ -263,7 +263,7 @@ pub fn cluster_scoped_kind(raw: &str) -> Option<GroupKind> {
         kind: String,
     }
     let Body { spec } = serde_json::from_str(raw).ok()?;
-    (spec.scope == "Cluster").then(|| GroupKind { group: spec.group, kind: spec.names.kind })
+    (spec.scope == "Cluster").then_some(GroupKind { group: spec.group, kind: spec.names.kind })
 }
 
 /// Identity of an object from its head.
