@@ -21,11 +21,12 @@ use cascade_guard::{
 use jiff::Timestamp;
 use kube::core::{DynamicObject, admission::AdmissionReview};
 
+type Part = fn(&mut dyn Write) -> io::Result<()>;
+
 fn main() -> io::Result<()> {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let mut out = io::stdout().lock();
-    let parts: [(&str, fn(&mut dyn Write) -> io::Result<()>); 3] =
-        [("decode", decode), ("index", index), ("review", review)];
+    let parts: [(&str, Part); 3] = [("decode", decode), ("index", index), ("review", review)];
     for (name, part) in parts {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
             part(&mut out)?;

@@ -15,5 +15,6 @@ pub mod judge;
 pub mod object;
 pub mod plan;
 pub mod policy;
+pub mod rbac;
 pub mod rules;
 pub mod snapshot;

@@ -233,10 +233,11 @@ impl Closure<'_> {
                 self.name_app(place, id);
                 self.push_app(id);
             }
-        } else if cluster == LOCAL && item.kind.is(ARGO_GROUP, "ApplicationSet") {
-            if let Some(set) = inventory.appset_by_key(key) {
-                self.generated(&set.meta);
-            }
+        } else if cluster == LOCAL
+            && item.kind.is(ARGO_GROUP, "ApplicationSet")
+            && let Some(set) = inventory.appset_by_key(key)
+        {
+            self.generated(&set.meta);
         }
     }
 

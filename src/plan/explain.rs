@@ -170,8 +170,7 @@ pub fn manager(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta) -> Opt
     match (&named[..], &claimants[..]) {
         // Several Argo CDs may have an Application of that name; the one that wants the object is meant.
         ([_, _, ..], _) => named.iter().find(|id| claimants.contains(id)).or(named.first()).copied(),
-        ([only], _) => Some(*only),
-        ([], [only]) => Some(*only),
+        ([only], _) | ([], [only]) => Some(*only),
         ([], _) => None,
     }
 }

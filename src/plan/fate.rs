@@ -1,6 +1,6 @@
 //! What happens to each object of a plan: deleted, passed by, or contested.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, hash_map::Entry};
 
 use super::{Inputs, Item, Plan, Via, closure::names_of};
 use crate::{
@@ -86,11 +86,11 @@ pub(super) fn decide(
         };
         let item = &mut plan.items[place];
         item.finalizers = finalizers(inputs, item);
-        if let Fate::Spared(reason) = &fate {
-            if takes_others(item) {
-                spared.insert(item.key, reason.clone());
-                newly = true;
-            }
+        if let Fate::Spared(reason) = &fate
+            && takes_others(item)
+        {
+            spared.insert(item.key, reason.clone());
+            newly = true;
         }
         item.fate = fate;
     }
@@ -142,14 +142,12 @@ fn name(inputs: Inputs<'_>, plan: &mut Plan, place: usize, names: &mut HashMap<A
     }
     let listed_by = || inputs.inventory.claims().owners(item.key).first().copied();
     let Some(id) = plan.takers_of(item).find_map(|taker| taker.id).or_else(listed_by) else { return };
-    if !names.contains_key(&id) {
-        match names_of(inputs, id) {
-            None => {
-                plan.pending = true;
-                return;
-            }
-            Some(reading) => names.insert(id, reading.unwrap_or_default()),
+    if let Entry::Vacant(vacant) = names.entry(id) {
+        let Some(reading) = names_of(inputs, id) else {
+            plan.pending = true;
+            return;
         };
+        vacant.insert(reading.unwrap_or_default());
     }
     plan.items[place].object = names.get(&id).and_then(|names| names.get(&item.key)).cloned();
 }
@@ -283,6 +281,11 @@ fn taken_over(inputs: Inputs<'_>, plan: &Plan, item: &Item) -> Option<String> {
     Some(claimant.path())
 }
 
+/// The Application that is deleted is no part of what its namespace holds for others.
+fn is_root_application(item: &Item) -> bool {
+    item.via == Via::Root && item.kind.is(ARGO_GROUP, "Application")
+}
+
 /// Applications never compared that deploy into a namespace the plan touches, or render what an Application of the plan
 /// renders, on the same cluster.
 fn unknown_claimants(inputs: Inputs<'_>, plan: &Plan) -> Vec<AppId> {
@@ -290,8 +293,7 @@ fn unknown_claimants(inputs: Inputs<'_>, plan: &Plan) -> Vec<AppId> {
     for item in plan.items.iter().filter(|item| !matches!(item.fate, Fate::Spared(_))) {
         if item.kind.is("", "Namespace") {
             touched.extend(item.object.as_ref().map(|object| (item.cluster, object.name.as_str())));
-        } else if !item.namespace.is_empty() && !(item.via == Via::Root && item.kind.is(ARGO_GROUP, "Application")) {
-            // The Application that is deleted is no part of what its namespace holds for others.
+        } else if !item.namespace.is_empty() && !is_root_application(item) {
             touched.insert((item.cluster, &item.namespace));
         }
     }

@@ -1,10 +1,12 @@
 //! What the user configured, checked. Built once from a [`schema::GuardPolicy`]; rules and decisions read it.
 
+mod labels;
 mod matching;
 pub mod schema;
 
 use jiff::{SignedDuration, Timestamp};
 
+pub use self::labels::Weakening;
 pub use self::matching::{Matcher, Subject};
 pub use self::schema::{Approvers, GuardPolicy, GuardPolicySpec, Mode, OnUnknown, RuleKey};
 
@@ -228,6 +230,16 @@ fn exemption(entry: &schema::Exemption, index: usize) -> Result<Exemption, Polic
 }
 
 impl RuleKey {
+    /// Every key.
+    pub const ALL: [Self; 6] = [
+        Self::SharedClaim,
+        Self::SharedUpdate,
+        Self::NamespaceApproval,
+        Self::SyncWave,
+        Self::RuntimeDependency,
+        Self::ControlPlane,
+    ];
+
     /// As it is written in a policy.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -36,10 +36,15 @@ pub struct Context<'a> {
     deletion: OnceCell<Option<Deletion>>,
 }
 
+#[derive(serde::Deserialize)]
+struct OnlyMeta {
+    metadata: ObjectMeta,
+}
+
 /// The stored object: as the review carries it or, where it carries none, as it was looked up by name.
 enum Subject<'a> {
     Sent(&'a RawValue, &'a ObjectMeta),
-    LookedUp(Arc<RawValue>, ObjectMeta),
+    LookedUp(Arc<RawValue>, Box<ObjectMeta>),
 }
 
 impl<'a> Context<'a> {
@@ -75,14 +80,10 @@ impl<'a> Context<'a> {
         if self.request.operation != Operation::Delete || self.request.target.name.is_empty() {
             return None;
         }
-        #[derive(serde::Deserialize)]
-        struct OnlyMeta {
-            metadata: ObjectMeta,
-        }
         match self.facts.object(&self.request.target)? {
             Reading::Found(raw) => {
                 let OnlyMeta { metadata } = serde_json::from_str(raw.get()).ok()?;
-                Some(Subject::LookedUp(raw, metadata))
+                Some(Subject::LookedUp(raw, Box::new(metadata)))
             }
             Reading::NotFound => None,
             // It is there for all we know, and nothing on it can be relied on.
@@ -94,7 +95,7 @@ impl<'a> Context<'a> {
                     namespace: target.namespace.clone(),
                     ..ObjectMeta::default()
                 };
-                Some(Subject::LookedUp(raw.into(), meta))
+                Some(Subject::LookedUp(raw.into(), Box::new(meta)))
             }
         }
     }

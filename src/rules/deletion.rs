@@ -128,10 +128,10 @@ fn root<'r>(
     if object.is_namespace() {
         return Root::Namespace(object.clone());
     }
-    if object.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
-        if let Some(defines) = defined_kind(raw) {
-            return Root::Definition { object: object.clone(), defines };
-        }
+    if object.kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
+        && let Some(defines) = defined_kind(raw)
+    {
+        return Root::Definition { object: object.clone(), defines };
     }
     Root::Object(object.clone())
 }

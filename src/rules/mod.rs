@@ -5,10 +5,14 @@
 //! run again.
 
 pub mod approval;
+mod approval_integrity;
 mod context;
 mod deletion;
 mod namespace_approval;
 mod shared_claim;
+mod shared_update;
+#[cfg(test)]
+mod testing;
 
 use jiff::Timestamp;
 
@@ -54,7 +58,12 @@ pub trait Rule: Sync {
 }
 
 /// Every rule there is.
-pub static RULES: &[&dyn Rule] = &[&shared_claim::SharedClaim, &namespace_approval::NamespaceApproval];
+pub static RULES: &[&dyn Rule] = &[
+    &shared_claim::SharedClaim,
+    &namespace_approval::NamespaceApproval,
+    &shared_update::SharedUpdate,
+    &approval_integrity::ApprovalIntegrity,
+];
 
 /// Judges a request with what is known so far. While [`Facts::take_pending`] yields questions the result is provisional.
 pub fn evaluate(

@@ -61,10 +61,10 @@ fn contested(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>)
     for item in deletion.plan.items.iter().filter(|item| item.is_contested()) {
         match &item.via {
             Via::Namespace(name) => {
-                held.entry((format!("Namespace {name}"), item.claimants.clone())).or_default().push(item)
+                held.entry((format!("Namespace {name}"), item.claimants.clone())).or_default().push(item);
             }
             Via::Definition => {
-                held.entry((deletion.object.to_string(), item.claimants.clone())).or_default().push(item)
+                held.entry((deletion.object.to_string(), item.claimants.clone())).or_default().push(item);
             }
             Via::Root | Via::Cascade | Via::Generated => findings.push(single(cx, deletion, item)),
         }

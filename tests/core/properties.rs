@@ -158,10 +158,10 @@ impl RandomWorld {
             };
             let spared = |object: usize| {
                 let own = pool[object].name.strip_prefix("app-").and_then(|number| number.parse().ok());
-                let takes = |app: &usize| {
+                let lists = |app: &usize| {
                     self.apps[*app].cascades && self.apps[*app].entries.contains_key(&object) && own != Some(*app)
                 };
-                let takers: Vec<usize> = going.iter().copied().filter(takes).collect();
+                let takers: Vec<usize> = going.iter().copied().filter(lists).collect();
                 let ours =
                     self.markers[object].is_some_and(|marker| going.contains(&marker) && self.apps[marker].cascades);
                 !swept.contains(&object) && !ours && takers.iter().all(|app| !self.apps[*app].self_heals)
@@ -226,17 +226,14 @@ proptest! {
         let mut last: BTreeMap<usize, String> = BTreeMap::new();
         let mut inventory = empty();
         for (number, app, relist) in events {
-            match app {
-                Some(app) => {
-                    world.apps = vec![app; APPS];
-                    let text = world.application(number).to_string();
-                    inventory.apply_application(&serde_json::from_str::<Application<'_>>(&text).unwrap());
-                    last.insert(number, text);
-                }
-                None => {
-                    inventory.remove_application("argocd", &format!("app-{number}"));
-                    last.remove(&number);
-                }
+            if let Some(app) = app {
+                world.apps = vec![app; APPS];
+                let text = world.application(number).to_string();
+                inventory.apply_application(&serde_json::from_str::<Application<'_>>(&text).unwrap());
+                last.insert(number, text);
+            } else {
+                inventory.remove_application("argocd", &format!("app-{number}"));
+                last.remove(&number);
             }
             if relist {
                 // A relist delivers everything that is there once more, and what it leaves out is gone.

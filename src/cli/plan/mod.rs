@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 
 use anyhow::{Context as _, bail};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{json, value::RawValue};
 
 use super::{
     output::{self, Format},
@@ -127,30 +127,34 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let report = report(&request, &decision, deletion.as_ref(), &inventory);
     match args.output {
         Format::Table => {
-            output::line(tree::draw(&report, deletion.as_ref().map(|deletion| &deletion.plan)).trim_end())?
+            output::line(tree::draw(&report, deletion.as_ref().map(|deletion| &deletion.plan)).trim_end())?;
         }
         Format::Json | Format::Yaml => output::structured(args.output, &report)?,
     }
     Ok(ExitCode::from(u8::from(!report.allowed)))
 }
 
+/// The rest of a request around the stored object.
+#[derive(Serialize)]
+struct DeleteRequest<'a> {
+    #[serde(flatten)]
+    rest: serde_json::Value,
+    #[serde(rename = "oldObject")]
+    old_object: &'a RawValue,
+}
+
 /// A review of the DELETE of `object`, whose JSON is `raw`.
+///
+/// # Errors
+/// When `raw` is no JSON.
 pub fn delete_review(object: &ObjectRef, raw: &str, user: &str) -> anyhow::Result<Vec<u8>> {
-    let old: &serde_json::value::RawValue =
-        serde_json::from_str(raw).with_context(|| format!("{object} cannot be read"))?;
-    #[derive(Serialize)]
-    struct Body<'a> {
-        #[serde(flatten)]
-        rest: serde_json::Value,
-        #[serde(rename = "oldObject")]
-        old_object: &'a serde_json::value::RawValue,
-    }
+    let old_object: &RawValue = serde_json::from_str(raw).with_context(|| format!("{object} cannot be read"))?;
     let kind = json!({"group": object.kind.group, "version": "v1", "kind": object.kind.kind});
     let rest = json!({
         "uid": "plan", "kind": kind, "operation": "DELETE", "name": object.name, "namespace": object.namespace,
         "userInfo": {"username": user, "groups": ["system:authenticated"]}, "object": null, "dryRun": true,
     });
-    let request = serde_json::value::to_raw_value(&Body { rest, old_object: old })?;
+    let request = serde_json::value::to_raw_value(&DeleteRequest { rest, old_object })?;
     Ok(serde_json::to_vec(
         &json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}),
     )?)
