@@ -4,6 +4,8 @@
 
 mod acceptance;
 mod architecture;
+mod deletes;
 mod properties;
 mod recordings;
 mod support;
+mod world;
