@@ -4,8 +4,8 @@
 //! (from a live cluster or from a snapshot), and the rules run again. The loop ends when no rule asks anything new.
 
 use std::{
-    cell::{Cell, RefCell},
-    collections::HashMap,
+    cell::RefCell,
+    collections::{HashMap, HashSet},
     sync::Arc,
 };
 
@@ -111,7 +111,7 @@ pub enum Answer {
 pub struct Facts {
     answers: HashMap<Question, Answer>,
     pending: RefCell<Vec<Question>>,
-    asked: Cell<usize>,
+    asked: RefCell<HashSet<Question>>,
     closed: Option<String>,
     limit: usize,
 }
@@ -130,7 +130,7 @@ impl Facts {
 
     /// The same where more may be read than for a review that somebody waits for.
     pub fn with_limit(limit: usize) -> Self {
-        Self { answers: HashMap::new(), pending: RefCell::default(), asked: Cell::default(), closed: None, limit }
+        Self { answers: HashMap::new(), pending: RefCell::default(), asked: RefCell::default(), closed: None, limit }
     }
 
     /// Adds an answer.
@@ -202,13 +202,12 @@ impl Facts {
         if let Some(reason) = &self.closed {
             return Asked::Refused(reason.clone());
         }
-        let mut pending = self.pending.borrow_mut();
-        if !pending.contains(&question) {
-            if self.asked.get() >= self.limit {
-                return Asked::Refused(format!("more than {} objects would have to be read", self.limit));
-            }
-            self.asked.set(self.asked.get() + 1);
-            pending.push(question);
+        let mut asked = self.asked.borrow_mut();
+        if asked.len() >= self.limit && !asked.contains(&question) {
+            return Asked::Refused(format!("more than {} objects would have to be read", self.limit));
+        }
+        if asked.insert(question.clone()) {
+            self.pending.borrow_mut().push(question);
         }
         Asked::Pending
     }

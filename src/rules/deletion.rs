@@ -28,6 +28,8 @@ pub struct Deletion {
     pub judged: bool,
     /// AppProject of the Application that is deleted or that explains the delete.
     pub project: Option<String>,
+    /// Whether it is the first of its kind, not the consequence of one that was judged before.
+    pub root: bool,
     /// Whose mode also counts: that of the Application that explains the delete.
     pub waivers: Vec<Scope>,
     /// The reason by which the glass was broken further up.
@@ -40,11 +42,6 @@ impl Deletion {
         let mut scopes = vec![Scope::of(object, self.project.as_deref())];
         scopes.extend(self.waivers.iter().cloned());
         scopes
-    }
-
-    /// Whether the DELETE is the first of its kind, not the consequence of one that was judged before.
-    pub fn is_root(&self) -> bool {
-        matches!(self.explanation, Explanation::Direct | Explanation::Collected)
     }
 
     /// Whether the object comes back at once and takes nothing along.
@@ -75,9 +72,10 @@ pub(super) fn new(inputs: Inputs<'_>, request: &Request<'_>, raw: &RawValue, met
         with.extend(Plan::new(inputs, &Root::Known(id), &HashSet::new(), None).apps);
         with.extend(inventory.app(id).map(|app| siblings(inputs, app, Explanation::Collected)).unwrap_or_default());
     }
-    if let Some(app) = inventory.app_named(&object.namespace, &object.name).filter(|_| object.is_application()) {
-        with.extend(inventory.app(app).map(|app| siblings(inputs, app, explanation)).unwrap_or_default());
-    }
+    let itself = inventory.app_named(&object.namespace, &object.name).filter(|_| object.is_application());
+    let siblings = itself.and_then(|id| inventory.app(id)).map(|app| siblings(inputs, app, explanation)).unwrap_or_default();
+    let root = explanation == Explanation::Direct && siblings.is_empty();
+    with.extend(siblings);
     let manager = match explanation {
         Explanation::Direct | Explanation::Collected => manager(inputs, &object, &meta),
         Explanation::Cascade(id) | Explanation::Prune(id) | Explanation::Replacement(id) => Some(id),
@@ -88,9 +86,9 @@ pub(super) fn new(inputs: Inputs<'_>, request: &Request<'_>, raw: &RawValue, met
         Explanation::Collected => object.is_namespace() || (object.is_application() && cascades(&meta.finalizers)),
         _ => true,
     };
-    let root =
-        if judged { root(request, raw, &object, &meta, application.as_ref()) } else { Root::Object(object.clone()) };
-    let plan = Plan::new(inputs, &root, &with, manager);
+    let from =
+        if judged { start(request, raw, &object, &meta, application.as_ref()) } else { Root::Object(object.clone()) };
+    let plan = Plan::new(inputs, &from, &with, manager);
     let project = match (explaining, &application) {
         (Some(app), _) => Some(app.project.to_string()),
         (None, Some(application)) => Some(match application.spec.project.as_str() {
@@ -109,10 +107,10 @@ pub(super) fn new(inputs: Inputs<'_>, request: &Request<'_>, raw: &RawValue, met
         .and_then(|app| inventory.broken_glass(app))
         .map(str::to_owned);
     let waivers = waivers.into_iter().collect();
-    Some(Deletion { object, meta, explanation, plan, judged, project, waivers, broken_glass })
+    Some(Deletion { object, meta, explanation, plan, judged, root, project, waivers, broken_glass })
 }
 
-fn root<'r>(
+fn start<'r>(
     request: &Request<'_>,
     raw: &RawValue,
     object: &ObjectRef,

@@ -45,7 +45,7 @@ impl Rule for SharedClaim {
         }
         let before = findings.len();
         contested(cx, deletion, findings);
-        if deletion.is_root() {
+        if deletion.root {
             unknown_claimants(cx, deletion, findings);
             unknown_lists(cx, deletion, findings);
         }
