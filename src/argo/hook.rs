@@ -142,6 +142,8 @@ pub struct Hook {
     pub unknown: Vec<(&'static str, String)>,
     /// Whether only Helm's annotation is there.
     pub helm_only: bool,
+    /// Whether it has types that are Helm's own and that Argo CD never runs, such as `test`.
+    pub only_for_helm: bool,
 }
 
 impl Hook {
@@ -174,7 +176,14 @@ impl Hook {
     }
 
     fn empty(helm_only: bool) -> Self {
-        Self { phases: Vec::new(), skipped: false, idle_skip: false, unknown: Vec::new(), helm_only }
+        Self {
+            phases: Vec::new(),
+            skipped: false,
+            idle_skip: false,
+            unknown: Vec::new(),
+            helm_only,
+            only_for_helm: false,
+        }
     }
 
     fn add_helm(&mut self, items: &[&str], counts: impl Fn(Phase) -> bool) {
@@ -184,7 +193,8 @@ impl Hook {
             match Phase::of_helm(item) {
                 Some(phase) if counts(phase) => self.phases.push(phase),
                 Some(_) => {}
-                None if matters && !HELM_ONLY.contains(item) => self.unknown.push((HELM_HOOK, (*item).to_owned())),
+                None if HELM_ONLY.contains(item) => self.only_for_helm = true,
+                None if matters => self.unknown.push((HELM_HOOK, (*item).to_owned())),
                 None => {}
             }
         }

@@ -5,6 +5,7 @@
 //! run again.
 
 mod context;
+pub mod sync_wave;
 
 use jiff::Timestamp;
 
@@ -50,7 +51,7 @@ pub trait Rule: Sync {
 }
 
 /// Every rule there is.
-pub static RULES: &[&dyn Rule] = &[];
+pub static RULES: &[&dyn Rule] = &[&sync_wave::SyncWave];
 
 /// Judges a request with what is known so far. While [`Facts::take_pending`] yields questions the result is provisional.
 pub fn evaluate(
