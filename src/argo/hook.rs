@@ -192,10 +192,9 @@ impl Hook {
         for item in items {
             match Phase::of_helm(item) {
                 Some(phase) if counts(phase) => self.phases.push(phase),
-                Some(_) => {}
                 None if HELM_ONLY.contains(item) => self.only_for_helm = true,
                 None if matters => self.unknown.push((HELM_HOOK, (*item).to_owned())),
-                None => {}
+                _ => {}
             }
         }
     }

@@ -205,6 +205,23 @@ mod tests {
     }
 
     #[test]
+    fn page_shows_the_order_of_the_code() {
+        let page = include_str!("../../docs/rules/sync-wave.md");
+        let kinds = KIND_ORDER.into_iter().chain(["every other kind"]);
+        let rows: Vec<String> = kinds.map(|kind| format!("| {} | {kind} |", kind_rank(kind) + 1)).collect();
+        let table = format!("| | kind |\n|---|---|\n{}\n", rows.join("\n"));
+        assert!(page.contains(&table), "docs/rules/sync-wave.md should hold this table:\n{table}");
+        let mut rest = page;
+        for (index, phase) in Phase::ALL.into_iter().enumerate() {
+            let place = if phase.is_deletion() { "–".to_owned() } else { (index + 1).to_string() };
+            let row = format!("| {place} | {phase} | ");
+            let at = rest.find(&row);
+            assert!(at.is_some(), "docs/rules/sync-wave.md should have a row `{row}` next");
+            rest = &rest[at.unwrap_or_default()..];
+        }
+    }
+
+    #[test]
     fn extreme_waves_are_compared_not_subtracted() {
         let order = sorted(vec![
             task(Sync, i64::MAX, "", "Secret", "a", "last"),

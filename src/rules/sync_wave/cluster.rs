@@ -40,7 +40,8 @@ pub(super) fn home<'a>(cx: &Context<'a>, object: &ObjectRef, meta: &ObjectMeta) 
     }
     let tracked = meta.annotation(TRACKING_ID).and_then(TrackingId::parse).map(|id| id.instance);
     let label_key = inventory.settings(own).map_or(INSTANCE_LABEL, |settings| &settings.label_key);
-    let mut names: Vec<&str> = tracked.into_iter().chain(meta.label(label_key)).chain(meta.label(INSTANCE_LABEL)).collect();
+    let mut names: Vec<&str> =
+        tracked.into_iter().chain(meta.label(label_key)).chain(meta.label(INSTANCE_LABEL)).collect();
     names.sort_unstable();
     names.dedup();
     let known: Vec<(AppId, &App)> = names
@@ -137,7 +138,8 @@ impl Surroundings for Cluster<'_> {
         match claim.class {
             Class::Desired => {
                 let outdated = self.app.syncs_other_revision.then_some("another revision is synced now");
-                Plan::At { stage, synced: claim.synced, doubt: self.app.distrust.or(outdated) }
+                let synced = claim.synced || matches!(self.elsewhere(object), Plan::Elsewhere { synced: true, .. });
+                Plan::At { stage, synced, doubt: self.app.distrust.or(outdated) }
             }
             Class::Unknown => {
                 Plan::At { stage, synced: false, doubt: self.app.distrust.or(Some("it could not be compared")) }
@@ -190,7 +192,8 @@ impl Surroundings for Cluster<'_> {
                 limit: MAX_USERS,
             };
             let Some(Reading::Found(objects)) = self.cx.facts.list(question) else { continue };
-            found.extend(objects.iter().filter_map(|raw| user(&kind, raw, object)).filter(|user| self.is_desired(user)));
+            found
+                .extend(objects.iter().filter_map(|raw| user(&kind, raw, object)).filter(|user| self.is_desired(user)));
         }
         found
     }

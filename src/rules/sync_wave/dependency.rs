@@ -70,12 +70,15 @@ pub(super) fn check(
         match one.judge() {
             Outcome::Fine => {}
             Outcome::Unmet(late, at) => unmet.push(Unmet { need, late, at }),
-            Outcome::Warn(finding) => findings.push(finding),
+            Outcome::Warn(finding) => findings.push(*finding),
         }
     }
     refuse(subject, stage, &unmet, around, findings);
+    if subject.hook.is_none() {
+        return;
+    }
     let users = around.users(&subject.object);
-    if let (Some(user), true) = (users.first(), subject.hook.is_some()) {
+    if let Some(user) = users.first() {
         let more = if users.len() > 1 { format!(" and {} more", users.len() - 1) } else { String::new() };
         let object = &subject.object;
         findings.push(
@@ -85,7 +88,9 @@ pub(super) fn check(
                 "an object that is no hook refers to a hook object, which its hook-delete-policy deletes",
                 format!("{object} is a {} hook that gets deleted, but {user}{more} uses it", stage.phase),
             )
-            .remedy(format!("make {object} an ordinary object with a low sync-wave, or give the hook a copy of its own")),
+            .remedy(format!(
+                "make {object} an ordinary object with a low sync-wave, or give the hook a copy of its own"
+            )),
         );
     }
 }
@@ -93,7 +98,7 @@ pub(super) fn check(
 enum Outcome {
     Fine,
     Unmet(Late, Stage),
-    Warn(Finding),
+    Warn(Box<Finding>),
 }
 
 /// One need of one subject.
@@ -182,13 +187,15 @@ impl One<'_> {
                 "the order only works because of an earlier install; a first install would hang",
                 format!("{stage} needs {need} of {at}: only there from an earlier install"),
             ),
-            (Presence::There { .. }, _) => Outcome::Fine,
+            (Presence::There { .. }, _)
+            | (Presence::Missing | Presence::Unread(_) | Presence::NotLooked, Plan::Elsewhere { synced: true, .. }) => {
+                Outcome::Fine
+            }
             (Presence::Leaving, _) => self.warn(
                 "being-deleted",
                 "something this needs is being deleted",
                 format!("{stage} needs {need}, which is being deleted"),
             ),
-            (_, Plan::Elsewhere { synced: true, .. }) => Outcome::Fine,
             (Presence::Unread(reason), _) => self.warn(
                 "not-read",
                 "whether something this needs exists could not be read",
@@ -210,7 +217,7 @@ impl One<'_> {
 
     /// Nobody creates it; perhaps something produces it.
     fn produced(&self, missing: bool) -> Outcome {
-        let (need, stage, via) = (&self.need.object, self.stage, self.need.via);
+        let (need, stage) = (&self.need.object, self.stage);
         match self.around.producer(need) {
             Some((producer, Plan::At { stage: at, .. })) => {
                 let wait = late(&self.subject.object.kind, stage, &producer.kind, Force::Start, at);
@@ -228,13 +235,12 @@ impl One<'_> {
                 "what produces something this needs belongs to another Application, and nothing orders two Applications",
                 format!("{stage} needs {need}, not there yet; {} of {application} makes it", producer.kind.kind),
             ),
-            Some(_) => Outcome::Fine,
             None if missing => self.warn(
                 "nobody-creates",
                 "something this needs does not exist, and nobody that is known creates it",
-                format!("{stage} needs {need} ({via}): it does not exist and nobody known creates it"),
+                format!("{stage} needs {need}: it does not exist, and nobody known creates it"),
             ),
-            None => Outcome::Fine,
+            _ => Outcome::Fine,
         }
     }
 
@@ -272,7 +278,7 @@ impl One<'_> {
     fn warn(&self, check: &'static str, summary: &str, detail: String) -> Outcome {
         let mut finding = warn(self.subject, check, summary, detail);
         finding.claimants = vec![self.around.application()];
-        Outcome::Warn(finding)
+        Outcome::Warn(Box::new(finding))
     }
 }
 
@@ -306,7 +312,8 @@ fn refuse(
             ),
             Late::Kind => (
                 "depends-on-later",
-                "Argo CD applies kind after kind inside a wave, and the API server refuses a Pod without this".to_owned(),
+                "Argo CD applies kind after kind inside a wave, and the API server refuses a Pod without this"
+                    .to_owned(),
             ),
         };
         let mut finding = Finding::new(&META, Severity::Deny, subject.object.clone(), summary).check(check).detail(

@@ -1,6 +1,9 @@
 //! Hooks that are made in the right order and still do harm: by how they end, and by when they are deleted.
 
-use super::{META, subject::{Origin, Subject}};
+use super::{
+    META,
+    subject::{Origin, Subject},
+};
 use crate::{
     argo::{
         application::cascades,
@@ -43,7 +46,9 @@ fn job(subject: &Subject<'_>, phase: Phase, findings: &mut Vec<Finding>) {
                 subject,
                 "no-backoff-limit",
                 "a hook Job with restartPolicy OnFailure is restarted in place, up to the default backoffLimit of 6",
-                format!("{phase} Job with restartPolicy OnFailure and no backoffLimit: it fails late and keeps no logs"),
+                format!(
+                    "{phase} Job with restartPolicy OnFailure and no backoffLimit: it fails late and keeps no logs"
+                ),
             )
             .remedy("use restartPolicy: Never, or say spec.backoffLimit"),
         );

@@ -12,18 +12,18 @@ mod remedies;
 mod subject;
 mod syntax;
 
-pub use self::{
-    dependency::{Late, late},
-    subject::{Origin, Plan, Presence, Subject, Surroundings},
-};
 use self::{
     cluster::{Cluster, Home, home},
     needs::Need,
 };
+pub use self::{
+    dependency::{Late, late},
+    subject::{Origin, Plan, Presence, Subject, Surroundings},
+};
 use super::{Context, Rule, RuleMeta};
 use crate::{
     admission::{Object, Operation, Request},
-    argo::hook::{ANNOTATIONS, DELETE_POLICY, HELM_HOOK, HOOK, SYNC_WAVE},
+    argo::hook::{ANNOTATIONS, DELETE_POLICY, HELM_HOOK, HOOK, Hook, SYNC_WAVE},
     decision::{Finding, Scope, Severity},
     inventory::App,
     object::ObjectMeta,
@@ -67,15 +67,15 @@ impl Rule for SyncWave {
     fn check(&self, cx: &Context<'_>, findings: &mut Vec<Finding>) {
         let request = cx.request;
         let Some(object) = &request.object else { return };
+        if Hook::of(&object.meta).is_none() {
+            if changes_annotations(request, &object.meta) {
+                syntax::check_plain(&request.target, &object.meta, findings);
+            }
+            return;
+        }
         let mut subject = Subject::new(request.target.clone(), &object.meta, object.raw, Origin::Cluster);
         let change = Change::of(request, &subject);
         if change.is_idle() {
-            return;
-        }
-        if subject.hook.is_none() {
-            if change.annotations {
-                syntax::check_plain(&subject, findings);
-            }
             return;
         }
         let home = home(cx, &subject.object, &object.meta);
@@ -104,7 +104,7 @@ pub fn judge(subject: &Subject<'_>, around: Option<&dyn Surroundings>, findings:
     if subject.hook.is_some() {
         judge_alone(subject, true, findings);
     } else {
-        syntax::check_plain(subject, findings);
+        syntax::check_plain(&subject.object, subject.meta, findings);
     }
     if let Some(around) = around {
         judge_order(subject, around, findings);
@@ -194,6 +194,16 @@ fn soften(subject: &Subject<'_>, home: &Home<'_>, findings: &mut [Finding]) {
     }
 }
 
+/// The object as it was, on UPDATE.
+fn updated<'a, 'b>(request: &'a Request<'b>) -> Option<&'a Object<'b>> {
+    request.old_object.as_ref().filter(|_| request.operation == Operation::Update)
+}
+
+/// Whether an annotation is new or differs that places the object or says when it goes.
+fn changes_annotations(request: &Request<'_>, meta: &ObjectMeta) -> bool {
+    updated(request).is_none_or(|old| ANNOTATIONS.iter().any(|key| old.meta.annotation(key) != meta.annotation(key)))
+}
+
 /// What a request changes that matters here.
 struct Change {
     /// Whether an annotation differs that places the object or says when it goes.
@@ -206,10 +216,10 @@ struct Change {
 
 impl Change {
     fn of(request: &Request<'_>, subject: &Subject<'_>) -> Self {
-        let Some(old) = request.old_object.as_ref().filter(|_| request.operation == Operation::Update) else {
+        let Some(old) = updated(request) else {
             return Self { annotations: true, before: Vec::new(), needs: true };
         };
-        let annotations = ANNOTATIONS.iter().any(|key| old.meta.annotation(key) != subject.meta.annotation(key));
+        let annotations = changes_annotations(request, subject.meta);
         let before = Self::before(request, old);
         let needs = match &subject.work {
             Ok(work) => work.needs.iter().any(|need| !before.contains(need)),
@@ -234,5 +244,7 @@ impl Change {
     }
 }
 
+#[cfg(test)]
+mod property;
 #[cfg(test)]
 mod tests;

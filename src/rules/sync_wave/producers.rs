@@ -25,7 +25,8 @@ const OF_SECRETS: [(&str, &str); 17] = [
 ];
 
 /// `(kind, group)` of what produces a ConfigMap.
-const OF_CONFIG_MAPS: [(&str, &str); 2] = [("Bundle", "trust.cert-manager.io"), ("ObjectBucketClaim", "objectbucket.io")];
+const OF_CONFIG_MAPS: [(&str, &str); 2] =
+    [("Bundle", "trust.cert-manager.io"), ("ObjectBucketClaim", "objectbucket.io")];
 
 /// Objects that could produce `product`, going by name. `further` are the kinds that the policy adds for Secrets.
 pub fn candidates(product: &ObjectRef, further: &[String]) -> Vec<ObjectRef> {
@@ -56,9 +57,9 @@ mod tests {
     fn policy_adds_kinds_for_secrets() {
         let further = ["Password.example.com".to_owned()];
         let of = |kind: &str| {
-            candidates(&ObjectRef::new("", kind, "shop", "db"), &further).iter().any(|candidate| {
-                *candidate == ObjectRef::new("example.com", "Password", "shop", "db")
-            })
+            candidates(&ObjectRef::new("", kind, "shop", "db"), &further)
+                .iter()
+                .any(|candidate| *candidate == ObjectRef::new("example.com", "Password", "shop", "db"))
         };
         assert!(of("Secret"));
         assert!(!of("ConfigMap"));

@@ -18,15 +18,25 @@ pub(super) fn of(subject: &Subject<'_>, stage: Stage, unmet: &[Unmet<'_>], appli
     remedies
 }
 
+/// A claim often is bound only when a Pod uses it, and until then its own wave does not end: it belongs into the very wave
+/// of that Pod.
+fn is_claim(unmet: &Unmet<'_>) -> bool {
+    unmet.need.object.kind.is("", "PersistentVolumeClaim")
+}
+
 fn move_the_hook(subject: &Subject<'_>, stage: Stage, unmet: &[Unmet<'_>], last: Stage) -> Option<String> {
     let object = &subject.object.kind.kind;
     if last.phase.is_deletion() {
         return None;
     }
-    let wave = if stage.wave > last.wave { stage.wave } else { last.wave.saturating_add(1) };
+    let with_claim = unmet.iter().any(|unmet| unmet.at == last && is_claim(unmet));
+    let wave = match (stage.wave > last.wave, with_claim) {
+        (_, true) => last.wave,
+        (true, _) => stage.wave,
+        (false, _) => last.wave.saturating_add(1),
+    };
     if last.phase == stage.phase {
-        let also = if unmet.iter().any(|unmet| unmet.late == Late::Kind) { "" } else { ", after what it needs" };
-        return Some(format!("give the {object} {SYNC_WAVE}: \"{wave}\"{also}"));
+        return Some(format!("give the {object} {SYNC_WAVE}: \"{wave}\""));
     }
     let instead = match &subject.hook {
         Some(hook) if hook.helm_only => "; it takes precedence over helm.sh/hook",
@@ -36,17 +46,20 @@ fn move_the_hook(subject: &Subject<'_>, stage: Stage, unmet: &[Unmet<'_>], last:
 }
 
 fn move_the_needs(stage: Stage, unmet: &[Unmet<'_>]) -> Option<String> {
-    let (claims, movable): (Vec<_>, Vec<_>) = unmet.iter().partition(|unmet| {
-        unmet.need.object.kind.is("", "PersistentVolumeClaim") && matches!(unmet.late, Late::Phase { .. })
-    });
-    let wave = stage.wave.saturating_sub(1);
-    let across = movable.iter().any(|unmet| matches!(unmet.late, Late::Phase { .. }));
-    if let Some(first) = movable.first() {
-        let more = movable.len() - 1;
-        let what = if more > 0 { format!("{} and {more} more", first.need.object) } else { first.need.object.to_string() };
-        let phase = if across { format!("{HOOK}: {} with ", stage.phase) } else { String::new() };
-        return Some(format!("or create {what} earlier: {phase}{SYNC_WAVE}: \"{wave}\""));
-    }
-    // As a hook it would be deleted, and its data with it, before every sync.
-    claims.first().map(|unmet| format!("or create {} outside this Application", unmet.need.object))
+    let across = |unmet: &Unmet<'_>| matches!(unmet.late, Late::Phase { .. });
+    // As a hook a claim would be deleted, and its data with it, before every sync.
+    let (claims, movable): (Vec<_>, Vec<_>) = unmet.iter().partition(|unmet| is_claim(unmet) && across(unmet));
+    let Some(first) = movable.first() else {
+        return claims.first().map(|unmet| format!("or create {} outside this Application", unmet.need.object));
+    };
+    let wave = if movable.iter().all(|unmet| is_claim(unmet)) { stage.wave } else { stage.wave.saturating_sub(1) };
+    let phase = if movable.iter().any(|unmet| across(unmet)) {
+        format!("{HOOK}: {} with ", stage.phase)
+    } else {
+        String::new()
+    };
+    let object = &first.need.object;
+    let more = movable.len() - 1;
+    let what = if more > 0 { format!("{object} and {more} more") } else { object.to_string() };
+    Some(format!("or create {what} earlier: {phase}{SYNC_WAVE}: \"{wave}\""))
 }

@@ -4,34 +4,41 @@ use super::{META, subject::Subject};
 use crate::{
     argo::hook::{HELM_WEIGHT, HOOK, Phase, SYNC_WAVE, Wave},
     decision::{Finding, Severity},
+    object::{ObjectMeta, ObjectRef},
 };
 
-/// Judges the annotations of a hook.
+/// Judges the annotations of a hook. The wave of a hook that never runs does not matter.
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     unknown_types(subject, findings);
+    if subject.stage.is_none() {
+        return;
+    }
     let wave = Wave::of(subject.meta);
     if let Some(text) = wave.malformed {
-        findings.push(malformed_wave(subject, Severity::Deny, text, wave.value));
+        findings.push(malformed_wave(&subject.object, Severity::Deny, text, wave.value));
     }
     if let Some(text) = wave.malformed_weight {
         findings.push(
             Finding::new(&META, Severity::Warn, subject.object.clone(), "the hook weight is no whole number")
                 .check("malformed-weight")
-                .detail(format!("{HELM_WEIGHT} `{text}` is no whole number; Argo CD takes the wave to be {}", wave.value))
+                .detail(format!(
+                    "{HELM_WEIGHT} `{text}` is no whole number; Argo CD takes the wave to be {}",
+                    wave.value
+                ))
                 .remedy(format!("write {HELM_WEIGHT} as digits with an optional sign, such as \"-5\"")),
         );
     }
 }
 
 /// Judges the wave of an object that is no hook. Argo CD applies it all the same, only not when its author thinks.
-pub(super) fn check_plain(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let wave = Wave::of(subject.meta);
+pub(super) fn check_plain(object: &ObjectRef, meta: &ObjectMeta, findings: &mut Vec<Finding>) {
+    let wave = Wave::of(meta);
     if let Some(text) = wave.malformed {
-        findings.push(malformed_wave(subject, Severity::Warn, text, wave.value));
+        findings.push(malformed_wave(object, Severity::Warn, text, wave.value));
     }
 }
 
-fn malformed_wave(subject: &Subject<'_>, severity: Severity, text: &str, value: i64) -> Finding {
+fn malformed_wave(object: &ObjectRef, severity: Severity, text: &str, value: i64) -> Finding {
     let summary = format!(
         "{SYNC_WAVE} is no whole number; Argo CD does not complain, it silently falls back to the Helm weight and then to 0"
     );
@@ -40,7 +47,7 @@ fn malformed_wave(subject: &Subject<'_>, severity: Severity, text: &str, value: 
         || format!("write {SYNC_WAVE} as digits with an optional sign, such as \"-1\" or \"5\""),
         |number| format!("write a whole number, such as {SYNC_WAVE}: \"{:.0}\"; waves may have gaps", number.ceil()),
     );
-    Finding::new(&META, severity, subject.object.clone(), summary)
+    Finding::new(&META, severity, object.clone(), summary)
         .check("malformed-wave")
         .detail(format!("sync-wave `{text}` is no whole number; Argo CD takes it to be {value}"))
         .remedy(hint)
