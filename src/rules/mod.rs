@@ -11,6 +11,7 @@ mod deletion;
 mod namespace_approval;
 mod shared_claim;
 mod shared_update;
+pub mod sync_wave;
 #[cfg(test)]
 mod testing;
 
@@ -62,6 +63,7 @@ pub static RULES: &[&dyn Rule] = &[
     &shared_claim::SharedClaim,
     &namespace_approval::NamespaceApproval,
     &shared_update::SharedUpdate,
+    &sync_wave::SyncWave,
     &approval_integrity::ApprovalIntegrity,
 ];
 
