@@ -7,6 +7,7 @@
 
 pub mod admission;
 pub mod argo;
+pub mod certs;
 pub mod cli;
 pub mod decision;
 pub mod facts;
@@ -15,4 +16,6 @@ pub mod judge;
 pub mod object;
 pub mod policy;
 pub mod rules;
+pub mod server;
 pub mod snapshot;
+pub mod telemetry;
