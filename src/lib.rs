@@ -9,6 +9,7 @@ pub mod admission;
 pub mod argo;
 pub mod certs;
 pub mod cli;
+pub mod cluster;
 pub mod decision;
 pub mod facts;
 pub mod inventory;

@@ -1,7 +1,11 @@
 //! The command line. One file a command; exit codes are 0 clean, 1 findings or denied, 2 usage or environment.
 
+mod certs;
+mod completions;
+mod demo;
 pub mod output;
 mod review;
+mod serve;
 mod world;
 
 use std::process::ExitCode;
@@ -18,8 +22,16 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Run the webhook: in a cluster, by kubeconfig, or over files
+    Serve(serve::Args),
+    /// Show the three incidents and their right counterparts, over real TLS, without a cluster
+    Demo(demo::Args),
     /// Judge one AdmissionReview: review in, answer out
     Review(review::Args),
+    /// Make a certificate authority and a serving certificate
+    Certs(certs::Args),
+    /// Print a completion script for a shell
+    Completions(completions::Args),
 }
 
 /// Runs the command.
@@ -30,6 +42,10 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     // Every TLS configuration needs a crypto provider; a second call is harmless.
     let _ = rustls::crypto::ring::default_provider().install_default();
     match cli.command {
+        Command::Serve(args) => serve::run(args),
+        Command::Demo(args) => demo::run(&args),
         Command::Review(args) => review::run(&args),
+        Command::Certs(args) => certs::run(&args),
+        Command::Completions(args) => completions::run(&args),
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
+use tokio::sync::watch;
 
 /// Something that must hold before requests should be sent here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,6 +34,7 @@ impl Condition {
 #[derive(Debug, Default)]
 pub struct Readiness {
     missing: Mutex<BTreeMap<Condition, String>>,
+    changes: watch::Sender<()>,
 }
 
 impl Readiness {
@@ -40,6 +42,7 @@ impl Readiness {
     pub fn met(&self, condition: Condition) {
         if self.missing.lock().remove(&condition).is_some() {
             tracing::info!(condition = condition.as_str(), "condition met");
+            self.changes.send_replace(());
         }
     }
 
@@ -56,6 +59,15 @@ impl Readiness {
     /// The conditions that do not hold; empty when ready.
     pub fn report(&self) -> Vec<(Condition, String)> {
         self.missing.lock().iter().map(|(condition, why)| (*condition, why.clone())).collect()
+    }
+
+    /// Waits until a condition holds.
+    pub async fn wait_for(&self, condition: Condition) {
+        let mut changes = self.changes.subscribe();
+        while self.missing.lock().contains_key(&condition) {
+            // The sender lives as long as `self`.
+            let _ = changes.changed().await;
+        }
     }
 
     /// Whether every condition holds.

@@ -1,6 +1,6 @@
 //! The life of the process: run until told to stop, or until a part of it ends that must not.
 
-use std::{io, time::Duration};
+use std::{io, pin::pin, time::Duration};
 
 use axum::Router;
 use tokio::{
@@ -38,14 +38,14 @@ pub struct Port {
     pub app: Router,
 }
 
-/// Serves both ports until `stop` resolves, then shuts down in the order that loses no request: not ready any more, go
+/// Serves both ports, the webhook's as soon as it is there, until `stop` resolves, then shuts down in the order that loses no request: not ready any more, go
 /// on accepting for `linger` while that gets around, let requests in progress end.
 ///
 /// # Errors
-/// When `stop` fails, or when one of the `background` tasks ends: each of them is to run as long as the process, and a
+/// When `stop` or `webhook` fails, or when one of the `background` tasks ends: each of them is to run as long as the process, and a
 /// process that goes on without one of them would quietly judge by what is no longer true.
 pub async fn run(
-    webhook: Port,
+    webhook: impl Future<Output = anyhow::Result<Port>>,
     admin: Port,
     limits: Limits,
     linger: Duration,
@@ -57,18 +57,28 @@ pub async fn run(
     let start = |port: Port, stop: &CancellationToken| {
         tokio::spawn(serve(port.listener, port.transport, port.app, limits, stop.clone()))
     };
-    let mut webhook = start(webhook, &stop_webhook);
     let mut admin = start(admin, &stop_admin);
+    let mut serving = pin!(async {
+        let port = tokio::select! {
+            port = webhook => port?,
+            // A webhook port that never opened has nothing to drain.
+            () = stop_webhook.cancelled() => return anyhow::Ok(()),
+        };
+        Ok(start(port, &stop_webhook).await?)
+    });
     let signal = tokio::select! {
         signal = stop => signal?,
         ended = background.join_next(), if !background.is_empty() => return Err(why_ended(ended)),
-        _ = &mut webhook => anyhow::bail!("the webhook port stopped being served"),
+        ended = &mut serving => {
+            ended?;
+            anyhow::bail!("the webhook port stopped being served")
+        }
         _ = &mut admin => anyhow::bail!("the plain port stopped being served"),
     };
     readiness.missing(Condition::Running, format!("{signal} was received, the process is about to end"));
     tokio::time::sleep(linger).await;
     stop_webhook.cancel();
-    webhook.await?;
+    serving.await?;
     // Probes and metrics are there to the very end.
     stop_admin.cancel();
     admin.await?;
