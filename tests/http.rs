@@ -42,7 +42,8 @@ async fn answer(app: Router, review: &Value) -> Value {
 async fn answer_echoes_the_uid() {
     for path in ["/validate", "/validate/", "/validate/applications", "/validate/a/b?timeout=3s"] {
         let (status, body) =
-            post(app(guard("enforce")), path, "application/json; charset=utf-8", review("u-1", "DELETE").to_string()).await;
+            post(app(guard("enforce")), path, "application/json; charset=utf-8", review("u-1", "DELETE").to_string())
+                .await;
         assert_eq!(status, StatusCode::OK, "{path}");
         let answer: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!((&answer["response"]["uid"], &answer["response"]["allowed"]), (&json!("u-1"), &json!(true)));

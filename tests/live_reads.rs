@@ -68,7 +68,8 @@ async fn metadata_alone_is_asked_for() {
 #[tokio::test]
 async fn whole_object_keeps_its_text() {
     let setup = setup();
-    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}, "status": {"phase": "Active"}});
+    let object =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}, "status": {"phase": "Active"}});
     setup.api.reply("/api/v1/namespaces/shop", Reply::Json(200, object.clone()));
     let Answer::Object(Reading::Found(raw)) = setup.ask(Question::Object(ObjectRef::namespace("shop"))).await else {
         panic!("not found")
@@ -164,8 +165,11 @@ async fn access_review_that_failed_is_no_no() {
         name: "shop".to_owned(),
     });
     let review = |status: serde_json::Value| {
-        Reply::Json(201, json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "metadata": {},
-            "spec": {}, "status": status}))
+        Reply::Json(
+            201,
+            json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "metadata": {},
+            "spec": {}, "status": status}),
+        )
     };
     setup.api.reply(path, review(json!({"allowed": true})));
     assert!(matches!(setup.ask(question.clone()).await, Answer::Access(Reading::Found(true))));

@@ -76,7 +76,11 @@ impl World {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        assert!(tokio::time::timeout(PATIENCE, waiting).await.is_ok(), "never so: {what}; {:?}", self.readiness.report());
+        assert!(
+            tokio::time::timeout(PATIENCE, waiting).await.is_ok(),
+            "never so: {what}; {:?}",
+            self.readiness.report()
+        );
     }
 
     fn has(&self, name: &str) -> bool {
@@ -138,7 +142,9 @@ async fn without_the_right_to_list_applications_it_is_not_ready_and_says_so() {
     world
         .until("the reason is reported", |world| {
             let report = world.readiness.report();
-            report.len() == 1 && report[0].1.contains("Applications: the list failed") && report[0].1.contains("forbidden")
+            report.len() == 1
+                && report[0].1.contains("Applications: the list failed")
+                && report[0].1.contains("forbidden")
         })
         .await;
     assert!(!world.inventory.read().is_ready());
@@ -151,7 +157,10 @@ async fn application_that_cannot_be_decoded_counts_as_never_compared() {
     let api = FakeApi::new();
     let mut odd = application("odd", &json!([]));
     odd["status"] = json!("this is no status");
-    api.reply(APPLICATIONS, Reply::list(&[odd, application("good", &json!([{"kind": "Secret", "name": "s", "status": "Synced"}]))]));
+    api.reply(
+        APPLICATIONS,
+        Reply::list(&[odd, application("good", &json!([{"kind": "Secret", "name": "s", "status": "Synced"}]))]),
+    );
     let world = World::ready(api).await;
     let inventory = world.inventory.read();
     let odd = inventory.app_named("argocd", "odd").and_then(|id| inventory.app(id)).unwrap();
@@ -191,7 +200,12 @@ async fn failing_relist_takes_nothing_away() {
     api.reply(APPLICATIONS, Reply::list(&[application("kept", &json!([]))]));
     let world = World::ready(api).await;
     let lists = |world: &World| {
-        world.api.requests().iter().filter(|(path, _)| path.starts_with(APPLICATIONS) && !path.contains("watch")).count()
+        world
+            .api
+            .requests()
+            .iter()
+            .filter(|(path, _)| path.starts_with(APPLICATIONS) && !path.contains("watch"))
+            .count()
     };
     let before = lists(&world);
     world.api.reply(APPLICATIONS, Reply::Text(404, "404 page not found"));
@@ -205,7 +219,8 @@ async fn failing_relist_takes_nothing_away() {
 #[tokio::test]
 async fn cluster_scoped_custom_kinds_are_known_before_claims_are_indexed() {
     let api = FakeApi::new();
-    let claim = json!([{"group": "example.com", "kind": "Gateway", "namespace": "shop", "name": "edge", "status": "Synced"}]);
+    let claim =
+        json!([{"group": "example.com", "kind": "Gateway", "namespace": "shop", "name": "edge", "status": "Synced"}]);
     api.reply(APPLICATIONS, Reply::list(&[application("a", &claim)]));
     let world = World::ready(api).await;
     let inventory = world.inventory.read();
@@ -243,7 +258,9 @@ async fn guard_policy_that_may_not_be_read_is_not_taken_for_none() {
     world
         .until("the reason is reported", |world| {
             world.readiness.report().iter().any(|(condition, why)| {
-                *condition == Condition::Policy && why.contains("guardpolicies is forbidden") && why.contains("--policy")
+                *condition == Condition::Policy
+                    && why.contains("guardpolicies is forbidden")
+                    && why.contains("--policy")
             })
         })
         .await;

@@ -76,9 +76,8 @@ impl Authority {
         let public = key.subject_public_key_info();
         let (_, pem) = x509_parser::pem::parse_x509_pem(cert_pem.as_bytes())
             .map_err(|error| IssueError::BadAuthority(format!("its certificate: {error}")))?;
-        let certificate = pem
-            .parse_x509()
-            .map_err(|error| IssueError::BadAuthority(format!("its certificate: {error}")))?;
+        let certificate =
+            pem.parse_x509().map_err(|error| IssueError::BadAuthority(format!("its certificate: {error}")))?;
         if certificate.public_key().raw != public.as_slice() {
             return Err(IssueError::BadAuthority("its certificate and its private key do not belong together".into()));
         }

@@ -54,13 +54,12 @@ const KEY: &str = "tls.key";
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let folder = &args.folder;
     let written: &[&str] = if args.keep_ca { &[CERT, KEY] } else { &[CA_CERT, CA_KEY, CERT, KEY] };
-    if !args.force {
-        if let Some(name) = written.iter().find(|name| folder.join(name).exists()) {
-            anyhow::bail!(
-                "{} is there already; use --force to replace it, with --keep-ca to leave the authority in place",
-                folder.join(name).display()
-            );
-        }
+    let there = written.iter().map(|name| folder.join(name)).find(|path| path.exists());
+    if let Some(path) = there.filter(|_| !args.force) {
+        anyhow::bail!(
+            "{} is there already; use --force to replace it, with --keep-ca to leave the authority in place",
+            path.display()
+        );
     }
     let authority = if args.keep_ca {
         Authority::from_pem(&read(folder, CA_CERT)?, &read(folder, CA_KEY)?)

@@ -116,37 +116,32 @@ async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
         log,
         linger: Duration::from_secs(drain_seconds),
     };
-    match snapshot {
-        Some(path) => {
-            let snapshot = Snapshot::read(&path).context("the snapshot cannot be used")?;
-            let inventory = snapshot.inventory(&served.policy.load(), fingerprint_keys());
-            served.run(Arc::new(RwLock::new(inventory)), snapshot, background).await
-        }
-        None => {
-            let client = connect(kubeconfig.as_deref(), context.as_deref()).await?;
-            let argocd = served.policy.load().spec.argocd.namespace.clone();
-            let inventory = Inventory::new(fingerprint_keys(), &argocd, Clusters::default());
-            let inventory = Arc::new(RwLock::new(inventory));
-            let kinds = Arc::new(Kinds::default());
-            let source = LiveSource::new(client.clone(), kinds.clone(), served.metrics.clone());
-            let watch_policy = policy_args.policy.is_none();
-            if watch_policy {
-                served.readiness.missing(Condition::Policy, "the GuardPolicy was not read yet");
-            }
-            served.readiness.missing(Condition::Claims, "nothing is listed yet");
-            let cluster = Cluster {
-                client,
-                kinds,
-                inventory: inventory.clone(),
-                policy: served.policy.clone(),
-                watch_policy,
-                readiness: served.readiness.clone(),
-                metrics: served.metrics.clone(),
-            };
-            background.spawn(cluster.run());
-            served.run(inventory, source, background).await
-        }
+    if let Some(path) = snapshot {
+        let snapshot = Snapshot::read(&path).context("the snapshot cannot be used")?;
+        let inventory = snapshot.inventory(&served.policy.load(), fingerprint_keys());
+        return served.run(Arc::new(RwLock::new(inventory)), snapshot, background).await;
     }
+    let client = connect(kubeconfig.as_deref(), context.as_deref()).await?;
+    let argocd = served.policy.load().spec.argocd.namespace.clone();
+    let inventory = Arc::new(RwLock::new(Inventory::new(fingerprint_keys(), &argocd, Clusters::default())));
+    let kinds = Arc::new(Kinds::default());
+    let source = LiveSource::new(client.clone(), kinds.clone(), served.metrics.clone());
+    let watch_policy = policy_args.policy.is_none();
+    if watch_policy {
+        served.readiness.missing(Condition::Policy, "the GuardPolicy was not read yet");
+    }
+    served.readiness.missing(Condition::Claims, "nothing is listed yet");
+    let cluster = Cluster {
+        client,
+        kinds,
+        inventory: inventory.clone(),
+        policy: served.policy.clone(),
+        watch_policy,
+        readiness: served.readiness.clone(),
+        metrics: served.metrics.clone(),
+    };
+    background.spawn(cluster.run());
+    served.run(inventory, source, background).await
 }
 
 /// The policy to begin with. A policy file is followed; without one, a cluster's GuardPolicy may take its place.

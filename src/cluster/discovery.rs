@@ -66,6 +66,9 @@ impl Kinds {
     }
 
     /// How a kind is served, if it is. Looks again before it says no.
+    ///
+    /// # Errors
+    /// When the kind is not known and the API server cannot be asked.
     pub async fn find(&self, client: &Client, kind: &GroupKind) -> Result<Option<Served>, kube::Error> {
         if let Some(served) = self.known(kind) {
             return Ok(Some(served));
@@ -105,9 +108,11 @@ fn collect(list: APIGroupDiscoveryList, served: &mut HashMap<GroupKind, Served>)
                     continue;
                 }
                 let namespaced = resource.scope.as_deref() == Some("Namespaced");
-                served
-                    .entry(GroupKind::new(&name, &kind))
-                    .or_insert(Served { version: number.clone(), plural, namespaced });
+                served.entry(GroupKind::new(&name, &kind)).or_insert(Served {
+                    version: number.clone(),
+                    plural,
+                    namespaced,
+                });
             }
         }
     }

@@ -177,7 +177,9 @@ impl Cluster {
                 }
                 Some(State::Failed(reason)) => self.readiness.missing(
                     Condition::Policy,
-                    format!("the GuardPolicy cannot be read ({reason}); grant list and watch, or name a file with --policy"),
+                    format!(
+                        "the GuardPolicy cannot be read ({reason}); grant list and watch, or name a file with --policy"
+                    ),
                 ),
                 Some(State::Pending) | None => {}
             }
@@ -206,11 +208,7 @@ impl Cluster {
             Watch::ClusterSecrets => Box::new(SecretFeed { names: shared.names.clone(), complete: false }),
             Watch::Definitions => Box::new(DefinitionFeed(shared.definitions.clone())),
             Watch::Policy => Box::new(PolicyFeed { policy: self.policy.clone(), seen: None }),
-            _ => Box::new(InventoryFeed {
-                watch,
-                inventory: self.inventory.clone(),
-                policy: self.policy.clone(),
-            }),
+            _ => Box::new(InventoryFeed { watch, inventory: self.inventory.clone(), policy: self.policy.clone() }),
         };
         let follower = Follower {
             watch,
@@ -229,10 +227,9 @@ impl Cluster {
         let missing: Vec<String> = states
             .iter()
             .filter_map(|(watch, state)| match state {
-                State::Synced | State::Absent => None,
                 State::Pending => Some(format!("{} are not listed yet", watch.what())),
                 State::Failed(reason) if watch.is_indispensable() => Some(format!("{}: {reason}", watch.what())),
-                State::Failed(_) => None,
+                State::Synced | State::Absent | State::Failed(_) => None,
             })
             .collect();
         if missing.is_empty() {

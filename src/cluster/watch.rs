@@ -175,7 +175,8 @@ impl Follower {
     async fn follow<const ONLY_METADATA: bool>(mut self) -> anyhow::Result<()> {
         loop {
             let scope = self.scope.borrow_and_update().clone();
-            let (mine, api) = (self.watch.part_of(&scope), self.watch.api::<ONLY_METADATA>(self.client.clone(), &scope));
+            let (mine, api) =
+                (self.watch.part_of(&scope), self.watch.api::<ONLY_METADATA>(self.client.clone(), &scope));
             let mut events = pin!(watcher(api, self.watch.config()).default_backoff());
             let mut listed = Names::new();
             loop {

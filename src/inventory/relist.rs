@@ -54,7 +54,11 @@ impl Inventory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{argo::Clusters, inventory::Project, object::ObjectMeta};
+    use crate::{
+        argo::{Clusters, tracking::TrackingSettings},
+        inventory::Project,
+        object::ObjectMeta,
+    };
 
     fn named(namespace: &str, name: &str) -> ObjectMeta {
         ObjectMeta { namespace: namespace.to_owned(), name: name.to_owned(), ..ObjectMeta::default() }
@@ -67,7 +71,7 @@ mod tests {
             inventory.apply_namespace(named("", name));
             inventory.apply_appset(named("argocd", name));
             inventory.apply_project(Project { meta: named("argocd", name), ..Project::default() });
-            inventory.set_settings(name, Some(Default::default()));
+            inventory.set_settings(name, Some(TrackingSettings::default()));
         }
         inventory.retain_namespaces(&[(String::new(), "kept".to_owned())].into());
         let listed = [("argocd".to_owned(), "kept".to_owned())].into();

@@ -72,7 +72,11 @@ async fn log_filter(State(admin): State<Admin>) -> Response {
 
 /// Everybody in the cluster can reach this port, but only from inside the Pod (`kubectl port-forward` included) may the
 /// filter be changed.
-async fn set_log_filter(State(admin): State<Admin>, Extension(Peer(peer)): Extension<Peer>, wanted: String) -> Response {
+async fn set_log_filter(
+    State(admin): State<Admin>,
+    Extension(Peer(peer)): Extension<Peer>,
+    wanted: String,
+) -> Response {
     if !peer.ip().to_canonical().is_loopback() {
         let hint = "the log filter is changed from inside the Pod only; use kubectl port-forward\n";
         return (StatusCode::FORBIDDEN, hint).into_response();

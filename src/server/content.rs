@@ -29,9 +29,7 @@ impl Content {
     /// # Errors
     /// When one of them cannot be read.
     pub fn read(paths: Vec<PathBuf>) -> Result<Self, ContentError> {
-        let read = |path: &PathBuf| {
-            std::fs::read(path).map_err(|source| ContentError { path: path.clone(), source })
-        };
+        let read = |path: &PathBuf| std::fs::read(path).map_err(|source| ContentError { path: path.clone(), source });
         let bytes = paths.iter().map(read).collect::<Result<_, _>>()?;
         Ok(Self { paths, bytes })
     }

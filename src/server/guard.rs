@@ -71,20 +71,17 @@ impl<S: Source> Guard<S> {
             }
         };
         // A panic is a fault of ours and ends here: the caller still gets an answer to its uid.
-        match AssertUnwindSafe(self.judge(&request, arrival)).catch_unwind().await {
-            Ok(answer) => Ok(answer),
-            Err(_) => {
-                tracing::error!(path = arrival.path, uid = request.uid, "judging a review panicked");
-                Ok(self.unjudged(&request.uid, Some(request.operation), "cascade-guard itself has a fault"))
-            }
-        }
+        let judged = AssertUnwindSafe(self.judge(&request, arrival)).catch_unwind().await;
+        Ok(judged.unwrap_or_else(|_| {
+            tracing::error!(path = arrival.path, uid = request.uid, "judging a review panicked");
+            self.unjudged(&request.uid, Some(request.operation), "cascade-guard itself has a fault")
+        }))
     }
 
     async fn judge(&self, request: &Request<'_>, arrival: Arrival<'_>) -> Vec<u8> {
         let policy = self.policy.load();
         let time_left = || arrival.reads.saturating_sub(arrival.at.elapsed());
-        let decision =
-            judge(request, &*self.inventory, &policy, &self.source, (self.clock)(), time_left).await;
+        let decision = judge(request, &*self.inventory, &policy, &self.source, (self.clock)(), time_left).await;
         let answer = encode(&request.uid, &render(&decision, request));
         let took = arrival.at.elapsed();
         self.metrics.count_decision(request.operation, request.dry_run, &decision);

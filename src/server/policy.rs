@@ -53,6 +53,9 @@ impl LivePolicy {
     }
 
     /// Follows a policy file for ever.
+    ///
+    /// # Errors
+    /// Never; it has the type of a background task.
     pub async fn follow(self: Arc<Self>, file: Content, origin: String, every: Duration) -> anyhow::Result<()> {
         let never = file.follow("the policy file", every, |bytes| {
             self.offer(Policy::parse(&String::from_utf8_lossy(&bytes[0])), &origin);

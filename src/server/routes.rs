@@ -64,10 +64,8 @@ async fn validate<S: Source + Send + 'static>(State(guard): State<Arc<Guard<S>>>
 
 /// The time that the API server grants: it sends what is left of its own, in whole seconds.
 fn granted(query: Option<&str>) -> Duration {
-    let parameters = query.unwrap_or_default().split('&');
-    let seconds = parameters
-        .filter_map(|parameter| parameter.strip_prefix("timeout=")?.strip_suffix('s')?.parse().ok())
-        .next();
+    let mut parameters = query.unwrap_or_default().split('&');
+    let seconds = parameters.find_map(|parameter| parameter.strip_prefix("timeout=")?.strip_suffix('s')?.parse().ok());
     seconds.map_or(DEFAULT_TIMEOUT, Duration::from_secs).min(MAX_TIMEOUT)
 }
 

@@ -10,10 +10,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    Condition, Limits, Readiness, Transport,
-    listener::serve,
-};
+use super::{Condition, Limits, Readiness, Transport, listener::serve};
 
 /// Resolves on SIGTERM or SIGINT, with the signal's name.
 ///
@@ -104,4 +101,3 @@ impl Port {
         self.listener.local_addr()
     }
 }
-

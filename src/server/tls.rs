@@ -95,6 +95,9 @@ impl ServerTls {
     }
 
     /// Follows the files for ever. A pair that cannot be served is refused and the last good one kept.
+    ///
+    /// # Errors
+    /// Never; it has the type of a background task.
     pub async fn follow(self: Arc<Self>, content: Content, every: Duration) -> anyhow::Result<()> {
         let never = content.follow("the certificate", every, |bytes| {
             match server_config(&bytes[0], &bytes[1], bytes.get(2).map(Vec::as_slice)) {
@@ -117,11 +120,7 @@ impl ServerTls {
     }
 }
 
-fn server_config(
-    cert: &[u8],
-    key: &[u8],
-    client_ca: Option<&[u8]>,
-) -> Result<(ServerConfig, Timestamp), TlsError> {
+fn server_config(cert: &[u8], key: &[u8], client_ca: Option<&[u8]>) -> Result<(ServerConfig, Timestamp), TlsError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let chain = certificates(cert).map_err(TlsError::Certificate)?;
     let not_after = not_after(&chain[0])?;

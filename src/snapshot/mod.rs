@@ -98,7 +98,10 @@ impl Snapshot {
             inventory.apply_appset((*stored.meta).clone());
         }
         for stored in self.of_kind(ARGO_GROUP, "AppProject") {
-            inventory.apply_project(Project { meta: (*stored.meta).clone(), sync_accounts: sync_accounts(self.raw(stored)) });
+            inventory.apply_project(Project {
+                meta: (*stored.meta).clone(),
+                sync_accounts: sync_accounts(self.raw(stored)),
+            });
         }
         for stored in self.of_kind("", "ConfigMap").filter(|stored| stored.identity.name == "argocd-cm") {
             inventory.set_settings(&stored.identity.namespace, tracking_settings(self.raw(stored)));

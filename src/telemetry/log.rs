@@ -4,7 +4,8 @@ use std::{io, panic};
 
 use tracing::Level;
 use tracing_subscriber::{
-    EnvFilter, Layer, Registry, filter::filter_fn, fmt::MakeWriter, layer::SubscriberExt, reload, util::SubscriberInitExt,
+    EnvFilter, Layer, Registry, filter::filter_fn, fmt::MakeWriter, layer::SubscriberExt, reload,
+    util::SubscriberInitExt,
 };
 
 /// What is logged unless something else is asked for. kube's watcher and client repeat at every attempt what the guard

@@ -37,7 +37,10 @@ impl Reply {
 
     /// A list.
     pub fn list(items: &[Value]) -> Self {
-        Self::Json(200, json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "10"}, "items": items}))
+        Self::Json(
+            200,
+            json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "10"}, "items": items}),
+        )
     }
 }
 
@@ -67,11 +70,12 @@ impl FakeApi {
             json!({"resource": plural, "responseKind": {"group": "", "version": "", "kind": kind}, "scope": scope,
                 "verbs": ["get", "list", "watch"]})
         };
-        let group = |name: &str, version: &str, resources: Vec<Value>| {
-            json!({"metadata": {"name": name}, "versions": [{"version": version, "resources": resources}]})
-        };
+        let group = |name: &str, version: &str, resources: Vec<Value>| json!({"metadata": {"name": name}, "versions": [{"version": version, "resources": resources}]});
         let list = |items: Vec<Value>| {
-            Reply::Json(200, json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": items}))
+            Reply::Json(
+                200,
+                json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": items}),
+            )
         };
         api.reply(
             "/api",

@@ -119,7 +119,9 @@ impl Scene {
             lines.push(format!("  {} {done}", self.object));
         } else {
             let reason = &answer.status.reason;
-            let first = format!("Error from server ({reason}): admission webhook \"{entry}.cascade-guard.io\" denied the request: ");
+            let first = format!(
+                "Error from server ({reason}): admission webhook \"{entry}.cascade-guard.io\" denied the request: "
+            );
             let message = format!("{first}{}", answer.status.message);
             lines.extend(message.lines().map(|line| format!("  {line}")));
         }
@@ -154,10 +156,9 @@ fn stored(place: &Place, without_finalizers: bool, world: &Snapshot) -> anyhow::
         (is("/metadata/namespace", &place.namespace) && is("/metadata/name", &place.name)).then_some(object)
     });
     let mut object = found.with_context(|| format!("the snapshot has no {} {}", place.kind, place.name))?;
-    if without_finalizers {
-        if let Some(metadata) = object.pointer_mut("/metadata").and_then(Value::as_object_mut) {
-            metadata.remove("finalizers");
-        }
+    let metadata = object.pointer_mut("/metadata").and_then(Value::as_object_mut);
+    if let Some(metadata) = metadata.filter(|_| without_finalizers) {
+        metadata.remove("finalizers");
     }
     Ok(object)
 }
