@@ -128,7 +128,7 @@ fn warnings(decision: &Decision) -> Vec<String> {
 }
 
 /// The API server drops a warning with a control character and cuts long ones.
-fn warning(text: &str) -> String {
+pub(super) fn warning(text: &str) -> String {
     warning_with(text, "")
 }
 
@@ -138,17 +138,9 @@ fn warning_with(text: &str, tail: &str) -> String {
 }
 
 fn audit_annotations(decision: &Decision) -> BTreeMap<String, String> {
-    let said: Vec<&Outcome> = decision.outcomes.iter().filter(|outcome| outcome.effect != Effect::Dropped).collect();
+    let said: Vec<&Outcome> = decision.said().collect();
     let mut annotations = BTreeMap::new();
-    let Some(worst) = said.iter().max_by_key(|outcome| (outcome.effect, outcome.finding.severity)) else {
-        return annotations;
-    };
-    let word = match (worst.effect, worst.finding.severity) {
-        (Effect::Refused, _) => "deny",
-        (Effect::BrokeGlass, _) => "break-glass",
-        (_, Severity::Deny) => "would-deny",
-        _ => "warn",
-    };
+    let Some(worst) = decision.worst() else { return annotations };
     let mut put = |key: &str, values: Vec<&str>| {
         let mut unique: Vec<&str> = Vec::new();
         for value in values {
@@ -166,7 +158,7 @@ fn audit_annotations(decision: &Decision) -> BTreeMap<String, String> {
             annotations.insert(key.to_owned(), clip(&text, 500));
         }
     };
-    put("decision", vec![word]);
+    put("decision", vec![worst.word()]);
     put("mode", vec![worst.resolved.mode.as_str()]);
     put("rule", said.iter().map(|outcome| outcome.finding.rule.id).collect());
     put("claimed-by", said.iter().flat_map(|outcome| outcome.finding.claimants.iter().map(String::as_str)).collect());
