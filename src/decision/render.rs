@@ -8,6 +8,8 @@ use crate::admission::{Operation, Request, Response};
 
 /// A message is cut so as not to exceed this many characters.
 const MAX_MESSAGE: usize = 1000;
+/// Of that, what was found may take so much before the way out.
+const MAX_FOUND: usize = 650;
 /// So many objects are named for each rule, then they are counted.
 const MAX_OBJECTS: usize = 5;
 /// A longer warning is cut; the API server asks for 120 at most.
@@ -74,15 +76,26 @@ fn message(decision: &Decision, request: &Request<'_>) -> String {
             }
         }
     }
-    let mut text = lines.join("\n");
-    if !remedies.is_empty() {
-        let way_out: Vec<String> = remedies.iter().take(4).map(|remedy| format!("> {remedy}")).collect();
-        let way_out = format!("\nWhat to do:\n{}", way_out.join("\n"));
-        // The way out is what people need most: what was found gives way to it.
-        text = clip(&text, MAX_MESSAGE.saturating_sub(way_out.chars().count()).max(300));
-        text.push_str(&way_out);
+    let text = lines.join("\n");
+    if remedies.is_empty() {
+        return clip(&text, MAX_MESSAGE);
     }
-    clip(&text, MAX_MESSAGE)
+    // The way out is what people need most, but not without what it is the way out of: long findings are cut to make room
+    // for the first remedy, and further remedies are left out where they do not fit.
+    let mut way_out = String::from("\nWhat to do:");
+    let mut left = MAX_MESSAGE.saturating_sub(text.chars().count().min(MAX_FOUND) + way_out.len());
+    for (index, remedy) in remedies.iter().enumerate() {
+        let line = format!("\n> {remedy}");
+        let length = line.chars().count();
+        if length <= left {
+            way_out.push_str(&line);
+            left -= length;
+        } else if index == 0 {
+            way_out.push_str(&clip(&line, left));
+            break;
+        }
+    }
+    format!("{}{way_out}", clip(&text, MAX_MESSAGE - way_out.chars().count()))
 }
 
 fn label(group: &Group<'_>) -> String {
