@@ -1,5 +1,6 @@
 //! The command line. One file a command; exit codes are 0 clean, 1 findings or denied, 2 usage or environment.
 
+mod crds;
 pub mod output;
 mod review;
 mod world;
@@ -20,6 +21,8 @@ pub struct Cli {
 enum Command {
     /// Judge one AdmissionReview: review in, answer out
     Review(review::Args),
+    /// Print the custom resource definitions as YAML
+    Crds,
 }
 
 /// Runs the command.
@@ -31,5 +34,6 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     match cli.command {
         Command::Review(args) => review::run(&args),
+        Command::Crds => crds::run(),
     }
 }
