@@ -47,6 +47,9 @@ fn add_checks(root: &mut JSONSchemaProps) {
         within(root, &["spec", list], |entries| entries.max_items = Some(MAX_ENTRIES));
         within(root, &["spec", list, ITEMS, "match"], check_match);
     }
+    // The types let `match` be absent only to say in better words that it must not be.
+    within(root, &["spec", "overrides", ITEMS], |entry| entry.required = Some(vec!["match".to_owned()]));
+    within(root, &["spec", "overrides", ITEMS, "match"], |matches| matches.default = None);
     within(root, &["spec", "exemptions", ITEMS], |exemption| {
         check(
             exemption,
