@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use crate::{
     harness::{
-        argo::{Application, CASCADE, applications, entry, gone},
+        argo::{Application, CASCADE, Entry, applications, entry, gone},
         wait::eventually,
         world::{World, apply, dry_run},
     },
@@ -85,7 +85,7 @@ async fn status_of_an_application_is_never_sent(world: &World) -> Result<()> {
     let reviews = world.guard.reviews().await?;
     let list = [entry("", "ConfigMap", "quiet", "settings")];
     let application = Application::create(world, "quiet", "quiet", &[CASCADE], &list).await?;
-    application.compare(&list.map(|entry| entry.out_of_sync())).await?;
+    application.compare(&list.map(Entry::out_of_sync)).await?;
     for patch in [
         annotation("argocd.argoproj.io/refresh", "normal"),
         json!({"operation": {"sync": {"revision": "main"}}}),
@@ -173,22 +173,22 @@ async fn finalize_by_a_person_is_sent(world: &World) -> Result<()> {
 
 async fn rbac_is_sent_when_something_may_be_taken(world: &World) -> Result<()> {
     world.namespace("rights").await?;
-    let rules = |verb: &str| json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": [verb]}]);
+    let granting = |verb: &str| json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": [verb]}]);
     for (namespace, updates, deletes) in [
         ("rights", &["rbac-updates"][..], &["rbac-deletes"][..]),
         ("kube-system", &[], &[]),
         ("cascade-guard", &[], &[]),
     ] {
         let roles: Api<Role> = Api::namespaced(world.ops.clone(), namespace);
-        let role = serde_json::from_value(json!({"metadata": {"name": "matching"}, "rules": rules("get")}))?;
+        let role = serde_json::from_value(json!({"metadata": {"name": "matching"}, "rules": granting("get")}))?;
         asks(world, &[], roles.create(&PostParams::default(), &role)).await?;
         asks(world, &[], merge(&roles, "matching", annotation("argocd.argoproj.io/tracking-id", "a:b/c:d/e"))).await?;
-        asks(world, updates, merge(&roles, "matching", json!({"rules": rules("list")}))).await?;
+        asks(world, updates, merge(&roles, "matching", json!({"rules": granting("list")}))).await?;
         asks(world, deletes, roles.delete("matching", &DeleteParams::default())).await?;
     }
     let cluster_roles: Api<ClusterRole> = Api::all(world.ops.clone());
     let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-        "metadata": {"name": "test-aggregated", "labels": {"cascade-guard.io/aggregate-to-reader": "true"}}, "rules": rules("get")});
+        "metadata": {"name": "test-aggregated", "labels": {"cascade-guard.io/aggregate-to-reader": "true"}}, "rules": granting("get")});
     // The controller that aggregates it into the guard's own role is not asked about either.
     asks(world, &[], async {
         apply(&cluster_roles, "test-aggregated", &role).await.map_err(|error| kube::Error::Service(error.into()))

@@ -63,11 +63,11 @@ async fn leave_half_gone(world: &World) -> Result<()> {
     let maps: Api<ConfigMap> = Api::namespaced(world.ops.clone(), "outage");
     let owner = serde_json::from_value(json!({"metadata": {"name": "owner"}}))?;
     let owner = maps.create(&PostParams::default(), &owner).await?;
-    let owned = json!({"metadata": {"name": "owned", "ownerReferences": [
+    let dependent = json!({"metadata": {"name": "owned", "ownerReferences": [
         {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.metadata.uid},
     ]}});
     let roles: Api<Role> = Api::namespaced(world.ops.clone(), "outage");
-    roles.create(&PostParams::default(), &serde_json::from_value(owned)?).await?;
+    roles.create(&PostParams::default(), &serde_json::from_value(dependent)?).await?;
     Ok(())
 }
 

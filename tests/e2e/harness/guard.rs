@@ -12,6 +12,7 @@ use hyper_util::{client::legacy::Client as HttpClient, rt::TokioExecutor};
 use parking_lot::Mutex;
 
 use super::{
+    pki::{Authority, base64},
     plane::{ControlPlane, free_ports},
     process::Supervised,
     wait::eventually,
@@ -49,8 +50,9 @@ impl Guard {
     /// Starts the guard and waits until it is ready.
     pub async fn start(plane: &ControlPlane, folder: &Path) -> Result<Self> {
         let [port, admin_port] = free_ports()?;
-        let (certificate, ca_bundle) = plane.serving_certificate()?;
-        certificate.write(folder, "guard")?;
+        let authority = Authority::new("webhook")?;
+        authority.server(&[])?.write(folder, "guard")?;
+        let ca_bundle = base64(&authority.pem());
         let identity = plane.service_account("cascade-guard", "cascade-guard").await?;
         fs::write(folder.join("guard.kubeconfig"), plane.kubeconfig(&identity))?;
         fs::write(folder.join("policy.yaml"), POLICY)?;

@@ -12,11 +12,11 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
-use kube::{Api, Client, Config, config::AuthInfo};
+use kube::{Api, Client, Config, api::PostParams, config::AuthInfo};
 use serde_json::json;
 
 use super::{
-    pki::{Authority, Pair, base64},
+    pki::{Authority, base64},
     process::Supervised,
     wait::eventually,
 };
@@ -117,7 +117,7 @@ impl ControlPlane {
             spec: TokenRequestSpec { audiences: Vec::new(), ..TokenRequestSpec::default() },
             ..TokenRequest::default()
         };
-        let answer = accounts.create_token_request(name, &Default::default(), &wanted).await?;
+        let answer = accounts.create_token_request(name, &PostParams::default(), &wanted).await?;
         let token = answer.status.context("the API server sent no token")?.token;
         Ok(AuthInfo { token: Some(token.into()), ..AuthInfo::default() })
     }
@@ -125,12 +125,6 @@ impl ControlPlane {
     /// A kubeconfig with `auth`.
     pub fn kubeconfig(&self, auth: &AuthInfo) -> String {
         kubeconfig(&self.url, &self.authority, auth)
-    }
-
-    /// A serving certificate that nothing but the test knows, and the CA to check it with.
-    pub fn serving_certificate(&self) -> Result<(Pair, String)> {
-        let authority = Authority::new("webhook")?;
-        Ok((authority.server(&[])?, base64(&authority.pem())))
     }
 
     /// The audit log of the API server so far: one JSON event a line.
