@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the static binary with the flags of the Dockerfile, in a profile that compiles faster, and runs it in an empty root:
+# Builds the static binary with the flags of the Dockerfile, but unoptimised, and runs it in an empty root:
 # what the image would do, without a container engine.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -11,9 +11,9 @@ die() { say "$*"; exit 1; }
 flags=$(sed -n 's/^ENV RUSTFLAGS="\(.*\)"$/\1/p' Dockerfile)
 build=$(sed -n 's/^RUN \(cargo build .*\) \\$/\1/p' Dockerfile)
 [ -n "$flags" ] && [ -n "$build" ] || die "the Dockerfile no longer has the lines that this test looks for."
-say "${build/--release/--profile ci}"
-RUSTFLAGS=$flags bash -c "${build/--release/--profile ci}"
-binary=${CARGO_TARGET_DIR:-target}/$(rustc --print host-tuple)/ci/cascade-guard
+say "${build/--release/--profile dev}"
+RUSTFLAGS=$flags bash -c "${build/--release/--profile dev}"
+binary=${CARGO_TARGET_DIR:-target}/$(rustc --print host-tuple)/debug/cascade-guard
 
 # A binary that still asks for a dynamic loader would not start in the image.
 if readelf --program-headers --wide "$binary" | grep -q INTERP; then
