@@ -1,10 +1,10 @@
 //! What must be refused. After every refusal everything is still there.
 
 use anyhow::{Result, ensure};
-use k8s_openapi::api::{batch::v1::Job, core::v1::Namespace, rbac::v1::Role};
+use k8s_openapi::api::{core::v1::Namespace, rbac::v1::Role};
 use kube::{
     Api,
-    api::{DeleteParams, ListParams, PostParams},
+    api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, PostParams},
 };
 use serde_json::json;
 
@@ -25,10 +25,9 @@ tests!(
     cascade_over_another_applications_namespace_is_refused,
     namespace_that_an_application_wants_is_refused,
     unapproved_namespace_is_refused,
-    hook_that_needs_a_later_secret_is_refused,
-    hook_with_a_malformed_wave_is_refused,
     dry_run_gets_the_same_verdict,
     collection_of_shared_roles_is_refused,
+    application_set_whose_applications_share_rbac_is_refused,
     cascade_child_that_another_application_wants_is_refused_to_argo_cd,
     refusal_stands_in_the_audit_log,
 );
@@ -133,61 +132,6 @@ async fn unapproved_namespace_is_refused(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// The migration of a shop, as a hook with these annotations.
-pub fn migration(namespace: &str, application: &str, annotations: &[(&str, &str)]) -> Result<Job> {
-    let mut job = json!({
-        "metadata": {
-            "name": "migrate", "namespace": namespace, "finalizers": ["argocd.argoproj.io/hook-finalizer"],
-            "annotations": {"argocd.argoproj.io/tracking-id": format!("{application}:batch/Job:{namespace}/migrate")},
-        },
-        "spec": {"activeDeadlineSeconds": 600, "backoffLimit": 0, "template": {"spec": {
-            "restartPolicy": "Never",
-            "containers": [{
-                "name": "migrate", "image": "registry.example.com/migrate:1",
-                "envFrom": [{"secretRef": {"name": "database"}}],
-            }],
-        }}},
-    });
-    for (key, value) in annotations {
-        job["metadata"]["annotations"][format!("argocd.argoproj.io/{key}")] = json!(value);
-    }
-    Ok(serde_json::from_value(job)?)
-}
-
-/// How Argo CD creates hooks.
-pub fn by_argocd() -> PostParams {
-    PostParams { field_manager: Some("argocd-controller".to_owned()), ..PostParams::default() }
-}
-
-async fn hook_that_needs_a_later_secret_is_refused(world: &World) -> Result<()> {
-    world.namespace("hook-order").await?;
-    let secret = entry("", "Secret", "hook-order", "database").out_of_sync().wave(2);
-    let application = Application::create(world, "hook-order", "hook-order", &[CASCADE], &[secret]).await?;
-    application.patch_as_argocd(json!({"operation": {"sync": {}}})).await?;
-    application
-        .patch_as_argocd(json!({"status": {"operationState": {"phase": "Running", "operation": {"sync": {}}}}}))
-        .await?;
-
-    let jobs: Api<Job> = Api::namespaced(world.argocd.clone(), "hook-order");
-    let hook = migration("hook-order", "hook-order", &[("hook", "PreSync"), ("sync-wave", "5")])?;
-    let words = ["sync-wave/wave-contradicts-phase", "Job hook-order/migrate", "database"];
-    eventually("the guard to know the list", async || {
-        let dry_run = PostParams { dry_run: true, ..by_argocd() };
-        refused(jobs.create(&dry_run, &hook).await, "hooks", &words)
-    })
-    .await?;
-    refused(jobs.create(&by_argocd(), &hook).await, "hooks", &words)?;
-    ensure!(jobs.get_opt("migrate").await?.is_none(), "the Job exists all the same");
-    Ok(())
-}
-
-async fn hook_with_a_malformed_wave_is_refused(world: &World) -> Result<()> {
-    world.namespace("malformed").await?;
-    let jobs: Api<Job> = Api::namespaced(world.argocd.clone(), "malformed");
-    let hook = migration("malformed", "malformed", &[("hook", "Sync"), ("sync-wave", "first")])?;
-    refused(jobs.create(&by_argocd(), &hook).await, "hooks", &["sync-wave/malformed-wave", "first"])
-}
-
 async fn dry_run_gets_the_same_verdict(world: &World) -> Result<()> {
     world.namespace("rehearsal").await?;
     let namespaces: Api<Namespace> = Api::all(world.ops.clone());
@@ -206,13 +150,43 @@ async fn collection_of_shared_roles_is_refused(world: &World) -> Result<()> {
     Application::create(world, "roles-two", "roles", &[CASCADE], &out_of_sync(&shared)).await?;
 
     let roles: Api<Role> = Api::namespaced(world.ops.clone(), "roles");
-    let words = ["shared-claim", "roles-one", "roles-two"];
+    // The Application whose marker they carry is not another; the other is.
+    let words = ["shared-claim", "roles-two"];
     eventually("the guard to know the claims", async || {
         refused(roles.delete("first", &dry_run()).await, "rbac-deletes", &words)
     })
     .await?;
     let outcome = roles.delete_collection(&DeleteParams::default(), &ListParams::default()).await;
     refused(outcome, "rbac-deletes", &words)?;
+    nothing_is_lost(world, &shared).await
+}
+
+async fn application_set_whose_applications_share_rbac_is_refused(world: &World) -> Result<()> {
+    world.namespace("fleet").await?;
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("argoproj.io", "v1alpha1", "ApplicationSet"));
+    let sets: Api<DynamicObject> = Api::namespaced_with(world.ops.clone(), "argocd", &kind);
+    let set = json!({
+        "apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "metadata": {"name": "fleet", "namespace": "argocd"},
+        "spec": {"generators": [{"list": {"elements": [{"name": "fleet-one"}]}}], "template": {}},
+    });
+    let set = sets.create(&PostParams::default(), &serde_json::from_value(set)?).await?;
+    let shared = flink("fleet");
+    let generated = Application::create(world, "fleet-one", "fleet", &[CASCADE], &shared).await?;
+    generated.sync(&shared).await?;
+    generated
+        .patch_as_argocd(json!({"metadata": {"ownerReferences": [{
+            "apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": "fleet", "uid": set.metadata.uid,
+            "controller": true, "blockOwnerDeletion": true,
+        }]}}))
+        .await?;
+    Application::create(world, "fleet-other", "fleet", &[CASCADE], &out_of_sync(&shared)).await?;
+
+    eventually("the guard to know the claims", async || {
+        refused(sets.delete("fleet", &dry_run()).await, "applications", &["shared-claim", "fleet-other"])
+    })
+    .await?;
+    refused(sets.delete("fleet", &DeleteParams::background()).await, "applications", &["shared-claim"])?;
+    generated.is_untouched().await?;
     nothing_is_lost(world, &shared).await
 }
 

@@ -91,7 +91,7 @@ async fn guard_may_read_what_it_judges_by_and_change_nothing(world: &World) -> R
 async fn approver_role_gives_the_right_to_approve_and_no_other(world: &World) -> Result<()> {
     let group = "namespace-approvers";
     let binding = serde_json::json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "test-approvers"},
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "test-approver-role"},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cascade-guard-namespace-approver"},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group}],
     });

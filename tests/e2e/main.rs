@@ -4,7 +4,9 @@
 //! last one. That is more than the built-in test harness can do (it never drops a static), so this program has its own
 //! `main`; the command line is the usual one.
 
+mod approvals;
 mod harness;
+mod hooks;
 mod incidents;
 mod install;
 mod matching;
@@ -19,7 +21,15 @@ use harness::stage;
 fn main() -> anyhow::Result<ExitCode> {
     // Every TLS configuration needs a crypto provider; the binary does the same for itself.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let tests =
-        [install::tests(), policy::tests(), incidents::tests(), ways_out::tests(), matching::tests(), outage::tests()];
+    let tests = [
+        install::tests(),
+        policy::tests(),
+        incidents::tests(),
+        hooks::tests(),
+        approvals::tests(),
+        ways_out::tests(),
+        matching::tests(),
+        outage::tests(),
+    ];
     stage::run(tests.into_iter().flatten().collect())
 }

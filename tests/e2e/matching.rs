@@ -54,7 +54,7 @@ async fn counters(world: &World) -> Result<BTreeMap<String, u64>> {
 }
 
 /// That `request`, whatever becomes of it, makes the API server ask exactly these entries.
-async fn asks<T: Debug>(world: &World, entries: &[&str], request: impl Future<Output = kube::Result<T>>) -> Result<()> {
+async fn asks<T>(world: &World, entries: &[&str], request: impl Future<Output = kube::Result<T>>) -> Result<()> {
     let before = counters(world).await?;
     let outcome = request.await;
     let asked: Vec<String> = counters(world)
@@ -63,7 +63,8 @@ async fn asks<T: Debug>(world: &World, entries: &[&str], request: impl Future<Ou
         .filter(|(name, count)| before.get(name) != Some(count))
         .map(|(name, _)| name)
         .collect();
-    ensure!(asked == entries, "asked {asked:?} instead of {entries:?} for a request that became {outcome:?}");
+    let outcome = outcome.map_or_else(|error| error.to_string(), |_| "admitted".to_owned());
+    ensure!(asked == entries, "asked {asked:?} instead of {entries:?}; the request: {outcome}");
     Ok(())
 }
 

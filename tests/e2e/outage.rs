@@ -22,7 +22,7 @@ use crate::{
         wait::eventually,
         world::{World, dry_run},
     },
-    incidents::{by_argocd, migration},
+    hooks::{by_argocd, migration},
     tests,
 };
 
@@ -90,7 +90,8 @@ async fn deletes_wait(world: &World) -> Result<()> {
 
 async fn changes_pass(world: &World) -> Result<()> {
     let jobs: Api<Job> = Api::namespaced(world.argocd.clone(), "outage");
-    jobs.create(&by_argocd(), &migration("outage", "outage", &[("hook", "PreSync"), ("sync-wave", "first")])?).await?;
+    jobs.create(&by_argocd(), &migration("outage", "secretRef", &[("hook", "PreSync"), ("sync-wave", "first")])?)
+        .await?;
     let merge = |patch: serde_json::Value| Patch::Merge(patch);
     let params = PatchParams::default();
     let aim = merge(json!({"spec": {"source": {"targetRevision": "v2"}}}));

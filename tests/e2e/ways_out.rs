@@ -2,14 +2,10 @@
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::{
-    batch::v1::Job,
     core::v1::{ConfigMap, Namespace, ServiceAccount},
     rbac::v1::{Role, RoleBinding},
 };
-use kube::{
-    Api,
-    api::{DeleteParams, Patch, PatchParams},
-};
+use kube::{Api, api::DeleteParams};
 use serde_json::json;
 
 use crate::{
@@ -19,7 +15,6 @@ use crate::{
         wait::eventually,
         world::{World, apply, dry_run},
     },
-    incidents::{by_argocd, migration},
     tests,
 };
 
@@ -29,8 +24,6 @@ tests!(
     application_without_cascade_takes_nothing_and_may_go,
     application_whose_objects_were_taken_over_may_go,
     approved_namespace_is_emptied_and_gone,
-    hook_with_its_order_mended_is_created,
-    hook_and_its_finalizer_come_and_go,
     role_that_one_application_wants_may_go,
     application_that_nobody_shares_with_may_cascade,
 );
@@ -115,37 +108,6 @@ async fn approved_namespace_is_emptied_and_gone(world: &World) -> Result<()> {
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "leaving", "annotations": annotations}});
     apply::<Namespace>(&namespaces, "leaving", &again).await?;
     refused(namespaces.delete("leaving", &DeleteParams::default()).await, "namespaces", &["namespace-approval"])
-}
-
-async fn hook_with_its_order_mended_is_created(world: &World) -> Result<()> {
-    world.namespace("mended").await?;
-    let secret = entry("", "Secret", "mended", "database").out_of_sync().wave(2);
-    Application::create(world, "mended", "mended", &[CASCADE], &[secret]).await?;
-    let jobs: Api<Job> = Api::namespaced(world.argocd.clone(), "mended");
-    let wrong = migration("mended", "mended", &[("hook", "PreSync"), ("sync-wave", "5")])?;
-    eventually("the guard to know the list", async || {
-        let dry_run = kube::api::PostParams { dry_run: true, ..by_argocd() };
-        refused(jobs.create(&dry_run, &wrong).await, "hooks", &["database"])
-    })
-    .await?;
-    let right = migration("mended", "mended", &[("hook", "Sync"), ("sync-wave", "5")])?;
-    jobs.create(&by_argocd(), &right).await?;
-    Ok(())
-}
-
-async fn hook_and_its_finalizer_come_and_go(world: &World) -> Result<()> {
-    world.namespace("passing").await?;
-    let jobs: Api<Job> = Api::namespaced(world.argocd.clone(), "passing");
-    let mut hook = migration("passing", "passing", &[("hook", "PostSync"), ("hook-delete-policy", "HookSucceeded")])?;
-    // Nothing that it would have to wait for.
-    if let Some(pod) = hook.spec.as_mut().and_then(|spec| spec.template.spec.as_mut()) {
-        pod.containers[0].env_from = None;
-    }
-    jobs.create(&by_argocd(), &hook).await?;
-    jobs.delete("migrate", &DeleteParams::background()).await?;
-    let without = json!({"metadata": {"finalizers": null}});
-    jobs.patch("migrate", &PatchParams::default(), &Patch::Merge(without)).await?;
-    gone(&jobs, "migrate").await
 }
 
 async fn role_that_one_application_wants_may_go(world: &World) -> Result<()> {
