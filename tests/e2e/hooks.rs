@@ -16,6 +16,7 @@ use crate::{
         wait::eventually,
         world::World,
     },
+    install::may,
     tests,
 };
 
@@ -88,6 +89,8 @@ async fn hook_that_needs_a_later_object_is_refused(world: &World) -> Result<()> 
 
 async fn hook_that_needs_a_later_secret_is_refused_where_secrets_may_be_read(world: &World) -> Result<()> {
     first_sync(world, "hook-secret", "Secret").await?;
+    let guard = world.plane.client(world.plane.service_account("cascade-guard", "cascade-guard").await?)?;
+    ensure!(!may(&guard, "get", "", "secrets").await?, "the base lets the guard read Secrets");
     for object in manifests::read("manifests/components/read-secrets/roles.yaml")? {
         manifests::apply(&world.plane.admin()?, &object).await?;
     }
