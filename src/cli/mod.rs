@@ -3,6 +3,7 @@
 mod certs;
 mod completions;
 mod demo;
+mod crds;
 pub mod output;
 pub mod plan;
 mod review;
@@ -35,6 +36,8 @@ enum Command {
     Certs(certs::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
+    /// Print the custom resource definitions as YAML
+    Crds,
 }
 
 /// Runs the command.
@@ -51,5 +54,6 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Plan(args) => plan::run(&args),
         Command::Certs(args) => certs::run(&args),
         Command::Completions(args) => completions::run(&args),
+        Command::Crds => crds::run(),
     }
 }

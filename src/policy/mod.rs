@@ -2,6 +2,7 @@
 
 mod file;
 mod labels;
+mod definition;
 mod matching;
 pub mod schema;
 
@@ -9,6 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 
 pub use self::file::ParseError;
 pub use self::labels::Weakening;
+pub use self::definition::definition;
 pub use self::matching::{Matcher, Subject};
 pub use self::schema::{Approvers, GuardPolicy, GuardPolicySpec, Mode, OnUnknown, RuleKey};
 
