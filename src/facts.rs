@@ -4,8 +4,8 @@
 //! (from a live cluster or from a snapshot), and the rules run again. The loop ends when no rule asks anything new.
 
 use std::{
-    cell::{Cell, RefCell},
-    collections::HashMap,
+    cell::RefCell,
+    collections::{HashMap, HashSet},
     sync::Arc,
 };
 
@@ -80,8 +80,10 @@ pub enum Reading<T> {
     Found(T),
     /// It does not exist.
     NotFound,
-    /// It could not be read: no right, no such kind, no time. Holds the reason in words for a person.
+    /// It could not be read in time, or the read failed. Holds the reason in words for a person.
     Unreadable(String),
+    /// It can never be read from here: no right to this kind, or no such kind. Holds the reason in words for a person.
+    Forbidden(String),
 }
 
 impl<T> Reading<T> {
@@ -105,18 +107,30 @@ pub enum Answer {
 }
 
 /// The answers so far, and the questions that came up.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Facts {
     answers: HashMap<Question, Answer>,
     pending: RefCell<Vec<Question>>,
-    asked: Cell<usize>,
+    asked: RefCell<HashSet<Question>>,
     closed: Option<String>,
+    limit: usize,
+}
+
+impl Default for Facts {
+    fn default() -> Self {
+        Self::with_limit(MAX_READS)
+    }
 }
 
 impl Facts {
-    /// Facts of which nothing is known yet.
+    /// Facts of which nothing is known yet, for one review.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The same where more may be read than for a review that somebody waits for.
+    pub fn with_limit(limit: usize) -> Self {
+        Self { answers: HashMap::new(), pending: RefCell::default(), asked: RefCell::default(), closed: None, limit }
     }
 
     /// Adds an answer.
@@ -126,10 +140,8 @@ impl Facts {
 
     /// Answers a question with "not read" unless it has an answer.
     pub fn insert_missing(&mut self, question: Question, reason: &str) {
-        if !self.answers.contains_key(&question) {
-            let answer = question.unreadable(reason);
-            self.answers.insert(question, answer);
-        }
+        let answer = question.unreadable(reason);
+        self.answers.entry(question).or_insert(answer);
     }
 
     /// Takes the questions that came up since the last call.
@@ -190,13 +202,12 @@ impl Facts {
         if let Some(reason) = &self.closed {
             return Asked::Refused(reason.clone());
         }
-        let mut pending = self.pending.borrow_mut();
-        if !pending.contains(&question) {
-            if self.asked.get() >= MAX_READS {
-                return Asked::Refused(format!("more than {MAX_READS} objects would have to be read"));
-            }
-            self.asked.set(self.asked.get() + 1);
-            pending.push(question);
+        let mut asked = self.asked.borrow_mut();
+        if asked.len() >= self.limit && !asked.contains(&question) {
+            return Asked::Refused(format!("more than {} objects would have to be read", self.limit));
+        }
+        if asked.insert(question.clone()) {
+            self.pending.borrow_mut().push(question);
         }
         Asked::Pending
     }

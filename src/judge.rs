@@ -59,18 +59,32 @@ pub async fn judge(
     now: Timestamp,
     time_left: impl Fn() -> Duration,
 ) -> Decision {
-    let mut facts = Facts::new();
-    for round in 0.. {
-        let decision = inventory.with(|inventory| rules::evaluate(request, inventory, policy, &facts, now));
+    settle(Facts::new(), source, time_left, |facts| {
+        inventory.with(|inventory| rules::evaluate(request, inventory, policy, facts, now))
+    })
+    .await
+}
+
+/// Asks `evaluate` until it has no more questions, and returns its last word.
+pub async fn settle<T>(
+    mut facts: Facts,
+    source: &impl Source,
+    time_left: impl Fn() -> Duration,
+    evaluate: impl Fn(&Facts) -> T,
+) -> T {
+    let mut round = 0;
+    loop {
+        let result = evaluate(&facts);
         let questions = facts.take_pending();
         if questions.is_empty() {
-            return decision;
+            return result;
         }
         let left = time_left();
         if left.is_zero() || round >= MAX_ROUNDS {
             facts.close("there was no time left to read it");
             continue;
         }
+        round += 1;
         for (question, answer) in source.answer(&questions, left).await {
             facts.insert(question, answer);
         }
@@ -78,5 +92,4 @@ pub async fn judge(
             facts.insert_missing(question, "it was not read in time");
         }
     }
-    Decision::default()
 }

@@ -36,6 +36,39 @@ impl GroupKind {
     }
 }
 
+/// Short names that people type.
+const SHORT_NAMES: &[(&str, &str)] = &[
+    ("app", "Application"),
+    ("appset", "ApplicationSet"),
+    ("appproj", "AppProject"),
+    ("ns", "Namespace"),
+    ("crd", "CustomResourceDefinition"),
+    ("sa", "ServiceAccount"),
+    ("cm", "ConfigMap"),
+    ("deploy", "Deployment"),
+    ("pvc", "PersistentVolumeClaim"),
+];
+
+impl GroupKind {
+    /// Whether a person who types `word` means this kind: kind, plural, short name, alone or followed by `.group`.
+    pub fn is_meant_by(&self, word: &str) -> bool {
+        let word = word.to_lowercase();
+        let word = match word.split_once('.') {
+            Some((kind, group)) if group == self.group => kind,
+            Some(_) => return false,
+            None => &word,
+        };
+        let kind = self.kind.to_lowercase();
+        let short = SHORT_NAMES.iter().any(|(short, long)| *short == word.trim_end_matches('s') && *long == self.kind)
+            || SHORT_NAMES.iter().any(|(short, long)| *short == word && *long == self.kind);
+        word == kind
+            || word == format!("{kind}s")
+            || word == format!("{kind}es")
+            || kind.strip_suffix('y').is_some_and(|stem| word == format!("{stem}ies"))
+            || short
+    }
+}
+
 impl fmt::Display for GroupKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.group.is_empty() { f.write_str(&self.kind) } else { write!(f, "{}.{}", self.kind, self.group) }
@@ -212,6 +245,9 @@ impl ObjectMeta {
 }
 
 /// Reads JSON `null` as the default value: Go writes `null` for nil slices and maps.
+///
+/// # Errors
+/// When the value is there and does not fit.
 pub fn null_to_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

@@ -168,12 +168,21 @@ pub enum DecodeError {
 }
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct Envelope<R> {
     #[serde(rename = "apiVersion")]
     api_version: String,
     kind: String,
-    #[serde(borrow)]
-    request: &'a RawValue,
+    request: R,
+}
+
+impl<R> Envelope<R> {
+    fn check(self) -> Result<R, DecodeError> {
+        if self.kind == "AdmissionReview" && self.api_version == "admission.k8s.io/v1" {
+            Ok(self.request)
+        } else {
+            Err(DecodeError::NotAReview(format!("it is a {} {}", self.api_version, self.kind)))
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -214,14 +223,14 @@ struct GroupKindWire {
 /// # Errors
 /// [`DecodeError::NotAReview`] where no uid can be found, [`DecodeError::Malformed`] where one can.
 pub fn decode(body: &[u8]) -> Result<Request<'_>, DecodeError> {
-    let envelope: Envelope<'_> =
-        serde_json::from_slice(body).map_err(|error| DecodeError::NotAReview(error.to_string()))?;
-    if envelope.kind != "AdmissionReview" || envelope.api_version != "admission.k8s.io/v1" {
-        return Err(DecodeError::NotAReview(format!("it is a {} {}", envelope.api_version, envelope.kind)));
-    }
-    let wire: Wire<'_> = match serde_json::from_str(envelope.request.get()) {
-        Ok(wire) => wire,
-        Err(error) => return Err(salvage(envelope.request.get(), &error.to_string())),
+    // The usual review is decoded in one pass; a second one only looks for the uid of a review that is malformed.
+    let wire = match serde_json::from_slice::<Envelope<Wire<'_>>>(body) {
+        Ok(envelope) => envelope.check()?,
+        Err(error) => {
+            let envelope: Envelope<&RawValue> =
+                serde_json::from_slice(body).map_err(|error| DecodeError::NotAReview(error.to_string()))?;
+            return Err(salvage(envelope.check()?.get(), &error.to_string()));
+        }
     };
     if wire.uid.is_empty() {
         return Err(DecodeError::NotAReview("request.uid is empty".to_owned()));

@@ -8,7 +8,10 @@ use crate::object::null_to_default;
 
 /// Canonical name of the cluster that the guard runs in.
 pub const IN_CLUSTER: &str = "in-cluster";
-const IN_CLUSTER_URL: &str = "https://kubernetes.default.svc";
+/// URLs under which a cluster reaches itself. Argo CD writes the first; the others can be registered as well and mean the
+/// same API server.
+const IN_CLUSTER_URLS: [&str; 3] =
+    ["https://kubernetes.default.svc", "https://kubernetes.default", "https://kubernetes.default.svc.cluster.local"];
 
 /// `spec.destination` of an Application.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
@@ -70,7 +73,7 @@ impl Clusters {
         if let Some(canonical) = self.canonical.get(key) {
             return canonical.clone();
         }
-        if key == IN_CLUSTER_URL || key == IN_CLUSTER { IN_CLUSTER.to_owned() } else { key.to_owned() }
+        if key == IN_CLUSTER || IN_CLUSTER_URLS.contains(&key) { IN_CLUSTER.to_owned() } else { key.to_owned() }
     }
 
     /// Canonical name of the cluster a destination means. Without server and name the guard's own cluster is assumed:

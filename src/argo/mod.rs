@@ -4,6 +4,8 @@ pub mod application;
 pub mod config;
 pub mod destination;
 pub mod digest;
+pub mod hook;
+pub mod order;
 pub mod sync_options;
 pub mod tracking;
 

@@ -4,6 +4,7 @@ mod certs;
 mod completions;
 mod demo;
 pub mod output;
+pub mod plan;
 mod review;
 mod serve;
 mod world;
@@ -28,6 +29,8 @@ enum Command {
     Demo(demo::Args),
     /// Judge one AdmissionReview: review in, answer out
     Review(review::Args),
+    /// Show what a delete would take with it, who claims it and what is spared
+    Plan(plan::Args),
     /// Make a certificate authority and a serving certificate
     Certs(certs::Args),
     /// Print a completion script for a shell
@@ -45,6 +48,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Serve(args) => serve::run(args),
         Command::Demo(args) => demo::run(&args),
         Command::Review(args) => review::run(&args),
+        Command::Plan(args) => plan::run(&args),
         Command::Certs(args) => certs::run(&args),
         Command::Completions(args) => completions::run(&args),
     }

@@ -2,6 +2,31 @@
 
 use std::io::{self, Write};
 
+use serde::Serialize;
+
+/// How a command prints what it found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// For people.
+    Table,
+    /// For programs.
+    Json,
+    /// For both.
+    Yaml,
+}
+
+/// Prints a value as JSON or YAML.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn structured(format: Format, value: &impl Serialize) -> anyhow::Result<()> {
+    let text = match format {
+        Format::Yaml => serde_saphyr::to_string(value)?,
+        Format::Json | Format::Table => serde_json::to_string_pretty(value)?,
+    };
+    Ok(line(text.trim_end())?)
+}
+
 /// Prints a line to standard output. A reader that went away (`| head`) is not an error.
 ///
 /// # Errors

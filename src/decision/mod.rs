@@ -10,7 +10,7 @@ pub use self::{render::render, unjudged::unjudged};
 use crate::{
     inventory::Inventory,
     object::ObjectRef,
-    policy::{Mode, Policy, Resolved, Subject},
+    policy::{Mode, Policy, Resolved, RuleKey, Subject},
     rules::RuleMeta,
 };
 
@@ -52,6 +52,10 @@ pub struct Finding {
     pub check: &'static str,
     /// How bad it is.
     pub severity: Severity,
+    /// Whose mode in the policy counts: the rule's own, unless what was found would lift another rule.
+    pub key: RuleKey,
+    /// Where an option of the rule sets one: a limit to how strictly this is acted on, and the line of the policy.
+    pub at_most: Option<(Mode, &'static str)>,
     /// The object it is about.
     pub object: ObjectRef,
     /// Whose mode counts. The weakest of them applies, so that what was waived at the root stays waived below it.
@@ -76,6 +80,8 @@ impl Finding {
             rule,
             check: "",
             severity,
+            key: rule.key,
+            at_most: None,
             object,
             scopes,
             summary: summary.into(),
@@ -97,6 +103,13 @@ impl Finding {
     #[must_use]
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = detail.into();
+        self
+    }
+
+    /// Names the Applications that claim the object.
+    #[must_use]
+    pub fn claimed_by(mut self, claimants: Vec<String>) -> Self {
+        self.claimants = claimants;
         self
     }
 
@@ -211,9 +224,13 @@ fn weakest(finding: &Finding, policy: &Policy, inventory: &Inventory, user: &str
     let resolve = |scope: &Scope| {
         let labels = inventory.namespace(&scope.namespace).map(|meta| &meta.labels);
         let subject = Subject { namespace: &scope.namespace, labels, project: scope.project.as_deref(), user };
-        policy.resolve(finding.rule.key, &subject, now)
+        policy.resolve(finding.key, &subject, now)
     };
     let mut scopes = finding.scopes.iter().map(resolve);
     let first = scopes.next().unwrap_or_else(|| resolve(&Scope::default()));
-    scopes.fold(first, |weakest, next| if next.mode < weakest.mode { next } else { weakest })
+    let resolved = scopes.fold(first, |weakest, next| if next.mode < weakest.mode { next } else { weakest });
+    match finding.at_most {
+        Some((mode, line)) if mode < resolved.mode => Resolved { mode, decided_by: line.to_owned(), exempt: false },
+        _ => resolved,
+    }
 }

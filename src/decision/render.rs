@@ -1,7 +1,7 @@
 //! The words of an answer. They are read in the Argo CD dashboard and in a terminal at night: what is refused, by which
 //! rule, which objects and who claims them, and what to do.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Write};
 
 use super::{Decision, Effect, Outcome, Severity};
 use crate::admission::{Operation, Request, Response};
@@ -52,11 +52,11 @@ pub fn render(decision: &Decision, request: &Request<'_>) -> Response {
 
 fn message(decision: &Decision, request: &Request<'_>) -> String {
     let verb = match request.operation {
-        Operation::Delete => "deleting",
-        Operation::Create => "creating",
-        Operation::Update | Operation::Connect => "changing",
+        Operation::Delete => "delete",
+        Operation::Create => "create",
+        Operation::Update | Operation::Connect => "change",
     };
-    let mut lines = vec![format!("cascade-guard refuses {verb} {}.", request.target)];
+    let mut lines = vec![format!("cascade-guard refuses to {verb} {}.", request.target)];
     let mut remedies: Vec<&str> = Vec::new();
     for group in groups(decision, |outcome| outcome.effect == Effect::Refused) {
         let first = &group.outcomes[0].finding;
@@ -92,10 +92,9 @@ fn label(group: &Group<'_>) -> String {
 
 fn warnings(decision: &Decision) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(reason) = &decision.break_glass {
-        if decision.outcomes.iter().any(|outcome| outcome.effect == Effect::BrokeGlass) {
-            lines.push(warning(&format!("cascade-guard: glass broken ({reason}); every rule is waived")));
-        }
+    let broken = decision.outcomes.iter().any(|outcome| outcome.effect == Effect::BrokeGlass);
+    if let Some(reason) = decision.break_glass.as_ref().filter(|_| broken) {
+        lines.push(warning(&format!("cascade-guard: glass broken ({reason}); every rule is waived")));
     }
     let would_refuse = groups(decision, |outcome| {
         outcome.finding.severity == Severity::Deny && matches!(outcome.effect, Effect::Warned | Effect::BrokeGlass)
@@ -106,7 +105,7 @@ fn warnings(decision: &Decision) -> Vec<String> {
         let more = (group.outcomes.len() - 1) + hidden;
         let tail = if more > 0 { format!(" (+{more} more)") } else { String::new() };
         let what = if first.detail.is_empty() { &first.summary } else { &first.detail };
-        lines.push(warning_with(&format!("[{}] would refuse: {what}", label(group)), &tail));
+        lines.push(warning_with(&format!("[{}] would deny: {what}", label(group)), &tail));
     }
     for group in
         groups(decision, |outcome| outcome.finding.severity == Severity::Warn && outcome.effect == Effect::Warned)
@@ -154,7 +153,7 @@ fn audit_annotations(decision: &Decision) -> BTreeMap<String, String> {
             unique.truncate(MAX_OBJECTS);
             let mut text = unique.join(",");
             if more > 0 {
-                text.push_str(&format!(",+{more}"));
+                let _ = write!(text, ",+{more}");
             }
             annotations.insert(key.to_owned(), clip(&text, 500));
         }

@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 
-use super::{Claim, ClusterId};
+use super::{Claim, ClusterId, Key};
 use crate::{
     argo::{
         Application, Class, Destination,
         digest::Digest,
-        sync_options::{HELM_RESOURCE_POLICY, SYNC_OPTIONS, in_annotation},
+        sync_options::{HELM_RESOURCE_POLICY, SYNC_OPTIONS, in_annotation, in_list},
         tracking::{INSTANCE_LABEL, TRACKING_ID, TrackingId},
     },
     decision::BREAK_GLASS,
@@ -58,20 +58,24 @@ pub struct App {
     pub never_compared: bool,
     /// Why its list is not to be believed; `None` if it is.
     pub distrust: Option<&'static str>,
+    /// Whether the sync in progress is of another revision than its list.
+    pub syncs_other_revision: bool,
     /// Whether it was synced at least once.
     pub has_history: bool,
     /// When it was last compared.
     pub reconciled_at: Option<Timestamp>,
     /// When its last operation ended.
     pub finished_at: Option<Timestamp>,
-    /// UID of the ApplicationSet that generated it.
-    pub owner_uid: Option<Box<str>>,
+    /// The ApplicationSet that generated it, as [`generated_by`] writes it.
+    pub generated_by: Option<Box<str>>,
     /// Whether anything owns it.
     pub owned: bool,
     /// The Application it is itself an object of, by the marker on it.
     pub parent: Option<Box<str>>,
     /// Whether a cascade of its parent passes it by (`Delete=false`, or Helm's `keep`).
     pub kept: bool,
+    /// Whether its cascade passes by every object that does not say otherwise (`Delete=false` among its sync options).
+    pub keeps_objects: bool,
     /// The reason to break the glass that stands on it.
     pub break_glass: Option<Box<str>>,
     /// What it lists, sorted by key.
@@ -117,17 +121,88 @@ impl App {
             running,
             never_compared: application.never_compared(),
             distrust: application.list_distrust(),
+            syncs_other_revision: application.syncs_other_revision(),
             has_history: !application.status.history.is_empty(),
             reconciled_at: application.status.reconciled_at,
             finished_at: application.status.operation_state.finished_at,
-            owner_uid: owner.map(|owner| owner.uid.as_str().into()),
+            generated_by: owner.map(|owner| generated_by(&owner.name, &owner.uid)),
             owned: !meta.owner_references.is_empty(),
             parent: parent.map(Box::from),
             kept: in_annotation(meta.annotation(SYNC_OPTIONS), "Delete") == Some("false")
                 || meta.annotation(HELM_RESOURCE_POLICY) == Some("keep"),
+            keeps_objects: in_list(&application.spec.sync_policy.sync_options, "Delete") == Some("false"),
             break_glass: meta.annotation(BREAK_GLASS).map(Box::from),
             claims: Box::default(),
         }
+    }
+
+    /// The same Application without its list.
+    #[must_use]
+    pub fn without_claims(&self) -> Self {
+        // The list is most of it and must not be copied only to be dropped.
+        let Self {
+            namespace,
+            name,
+            uid,
+            instance,
+            controller_namespace,
+            project,
+            destination,
+            cluster,
+            rendered,
+            terminating,
+            cascades,
+            self_heals,
+            prunes_by_itself,
+            running,
+            never_compared,
+            distrust,
+            has_history,
+            reconciled_at,
+            finished_at,
+            generated_by,
+            owned,
+            parent,
+            kept,
+            keeps_objects,
+            syncs_other_revision,
+            break_glass,
+            claims: _,
+        } = self;
+        Self {
+            namespace: namespace.clone(),
+            name: name.clone(),
+            uid: uid.clone(),
+            instance: instance.clone(),
+            controller_namespace: controller_namespace.clone(),
+            project: project.clone(),
+            destination: destination.clone(),
+            cluster: *cluster,
+            rendered: *rendered,
+            terminating: *terminating,
+            cascades: *cascades,
+            self_heals: *self_heals,
+            prunes_by_itself: *prunes_by_itself,
+            running: *running,
+            never_compared: *never_compared,
+            distrust: *distrust,
+            has_history: *has_history,
+            reconciled_at: *reconciled_at,
+            finished_at: *finished_at,
+            generated_by: generated_by.clone(),
+            owned: *owned,
+            parent: parent.clone(),
+            kept: *kept,
+            keeps_objects: *keeps_objects,
+            syncs_other_revision: *syncs_other_revision,
+            break_glass: break_glass.clone(),
+            claims: Box::default(),
+        }
+    }
+
+    /// The entry for an object, if it is listed.
+    pub fn claim(&self, key: Key) -> Option<&Claim> {
+        self.claims.binary_search_by_key(&key, |claim| claim.key).ok().map(|at| &self.claims[at])
     }
 
     /// Identity of the Application itself.
@@ -156,19 +231,32 @@ impl App {
     }
 }
 
-/// One object of an Application, from its list or from its last sync.
-pub(super) struct Held<'a> {
-    pub(super) group: &'a str,
-    pub(super) kind: &'a str,
-    pub(super) namespace: &'a str,
-    pub(super) name: &'a str,
-    pub(super) class: Class,
-    pub(super) synced: bool,
-    pub(super) wave: i64,
+/// Identity of an ApplicationSet in the owner references of what it generates.
+pub fn generated_by(name: &str, uid: &str) -> Box<str> {
+    format!("{name}/{uid}").into()
 }
 
-/// Everything an Application is known to hold: its list, then what its last sync made and the list leaves out (hooks and
-/// copies, and all of it where the list was lost).
+/// One object of an Application, from its list or from its last sync.
+#[derive(Clone, Copy, Debug)]
+pub struct Held<'a> {
+    /// API group.
+    pub group: &'a str,
+    /// Kind.
+    pub kind: &'a str,
+    /// Namespace as listed; cluster-scoped objects can carry one.
+    pub namespace: &'a str,
+    /// Name; can be empty.
+    pub name: &'a str,
+    /// What the entry means.
+    pub class: Class,
+    /// Whether the entry says `Synced`.
+    pub synced: bool,
+    /// Effective sync wave.
+    pub wave: i64,
+}
+
+/// Everything an Application is known to hold: its list, then what its last sync made and the list leaves out. Of a valid
+/// list that can only be hooks; of a list that is not to be believed it can be anything.
 pub(super) fn entries<'a>(application: &'a Application<'a>) -> impl Iterator<Item = Held<'a>> {
     let listed = application.status.resources.iter().map(|entry| Held {
         group: &entry.group,
@@ -180,14 +268,19 @@ pub(super) fn entries<'a>(application: &'a Application<'a>) -> impl Iterator<Ite
         wave: entry.sync_wave,
     });
     let results = application.status.operation_state.sync_result.resources.iter();
-    let made = results.filter(|result| result.left_behind()).map(|result| Held {
-        group: &result.group,
-        kind: &result.kind,
-        namespace: &result.namespace,
-        name: &result.name,
-        class: Class::SyncResult,
-        synced: false,
-        wave: 0,
-    });
-    listed.chain(made)
+    let valid = application.list_valid();
+    let made =
+        results.filter(move |result| result.left_behind() && (!valid || !result.hook_type.is_empty())).map(|result| {
+            Held {
+                group: &result.group,
+                kind: &result.kind,
+                namespace: &result.namespace,
+                name: &result.name,
+                class: Class::SyncResult,
+                synced: false,
+                wave: 0,
+            }
+        });
+    // Objects with a generateName can be listed without a name; no two of them are the same object.
+    listed.chain(made).filter(|held| !held.name.is_empty())
 }

@@ -11,11 +11,9 @@ mod relist;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use jiff::Timestamp;
-
 use self::key::BuildKeyHasher;
 pub use self::{
-    app::{App, Running},
+    app::{App, Held, Running, generated_by},
     claims::{Bucket, BucketId, Claim, ClaimIndex},
     key::{ClusterSalt, Fingerprinter, Key},
     relist::Names,
@@ -23,11 +21,12 @@ pub use self::{
 use crate::{
     argo::{
         Application, Clusters,
-        application::cascades,
         destination::IN_CLUSTER,
         tracking::{TrackingSettings, instance_name},
     },
+    decision::BREAK_GLASS,
     object::{GroupKind, ObjectMeta, ObjectRef, is_builtin_cluster_scoped},
+    policy::Policy,
 };
 
 /// Number of an Application in the inventory. Numbers of Applications that are gone are used again.
@@ -68,10 +67,12 @@ pub struct Inventory {
     app_names: HashMap<(Box<str>, Box<str>), AppId>,
     app_keys: HashMap<Key, AppId, BuildKeyHasher>,
     instances: HashMap<Box<str>, Vec<AppId>>,
+    controllers: HashMap<Box<str>, Vec<AppId>>,
     generated: HashMap<Box<str>, Vec<AppId>>,
     never_compared: HashSet<AppId>,
     claims: ClaimIndex,
     appsets: BTreeMap<(String, String), AppSet>,
+    broken_glass: HashMap<Box<str>, String>,
     projects: BTreeMap<(String, String), Project>,
     namespaces: HashMap<String, ObjectMeta>,
     namespace_keys: HashMap<Key, String, BuildKeyHasher>,
@@ -96,10 +97,12 @@ impl Inventory {
             app_names: HashMap::new(),
             app_keys: HashMap::default(),
             instances: HashMap::new(),
+            controllers: HashMap::new(),
             generated: HashMap::new(),
             never_compared: HashSet::new(),
             claims: ClaimIndex::default(),
             appsets: BTreeMap::new(),
+            broken_glass: HashMap::new(),
             projects: BTreeMap::new(),
             namespaces: HashMap::new(),
             namespace_keys: HashMap::default(),
@@ -163,8 +166,9 @@ impl Inventory {
     fn link(&mut self, id: AppId, app: &App) {
         self.app_keys.insert(self.key_of(LOCAL, &app.object()), id);
         self.instances.entry(app.instance.clone()).or_default().push(id);
-        if let Some(uid) = &app.owner_uid {
-            self.generated.entry(uid.clone()).or_default().push(id);
+        self.controllers.entry(app.controller_namespace.clone()).or_default().push(id);
+        if let Some(set) = &app.generated_by {
+            self.generated.entry(set.clone()).or_default().push(id);
         }
         if app.never_compared {
             self.never_compared.insert(id);
@@ -174,8 +178,9 @@ impl Inventory {
     fn unlink(&mut self, id: AppId, app: &App) {
         self.app_keys.remove(&self.key_of(LOCAL, &app.object()));
         drop_from(&mut self.instances, &app.instance, id);
-        if let Some(uid) = &app.owner_uid {
-            drop_from(&mut self.generated, uid, id);
+        drop_from(&mut self.controllers, &app.controller_namespace, id);
+        if let Some(set) = &app.generated_by {
+            drop_from(&mut self.generated, set, id);
         }
         self.never_compared.remove(&id);
     }
@@ -192,23 +197,41 @@ impl Inventory {
     }
 
     fn claims_of(&mut self, application: &Application<'_>, cluster: ClusterId) -> Box<[Claim]> {
-        let salt = self.cluster_salts[cluster.0 as usize];
+        let salt = self.salt(cluster);
         let mut claims = Vec::with_capacity(application.status.resources.len());
-        for entry in app::entries(application) {
-            let namespace = if self.is_cluster_scoped(entry.group, entry.kind) { "" } else { entry.namespace };
-            let kind = GroupKind::new(entry.group, entry.kind);
+        for held in app::entries(application) {
+            let namespace = if self.is_cluster_scoped(held.group, held.kind) { "" } else { held.namespace };
+            let kind = GroupKind::new(held.group, held.kind);
             claims.push(Claim {
-                key: self.prints.object(entry.group, entry.kind, namespace, entry.name).on(salt),
+                key: self.prints.object(held.group, held.kind, namespace, held.name).on(salt),
                 bucket: self.claims.bucket_for(cluster, &kind, namespace),
-                wave: i32::try_from(entry.wave).unwrap_or(if entry.wave < 0 { i32::MIN } else { i32::MAX }),
-                class: entry.class,
-                synced: entry.synced,
+                wave: i32::try_from(held.wave).unwrap_or(if held.wave < 0 { i32::MIN } else { i32::MAX }),
+                class: held.class,
+                synced: held.synced,
             });
         }
         // The list comes before the sync result, so of two entries for one object the list's stays.
         claims.sort_by_key(|claim| claim.key);
         claims.dedup_by_key(|claim| claim.key);
         claims.into_boxed_slice()
+    }
+
+    /// Everything an Application holds, with fingerprints and names.
+    pub fn held<'a>(
+        &'a self,
+        application: &'a Application<'a>,
+        cluster: ClusterId,
+    ) -> impl Iterator<Item = (Key, Held<'a>)> {
+        let salt = self.salt(cluster);
+        app::entries(application).map(move |held| {
+            let namespace = if self.is_cluster_scoped(held.group, held.kind) { "" } else { held.namespace };
+            (self.prints.object(held.group, held.kind, namespace, held.name).on(salt), held)
+        })
+    }
+
+    /// A cluster the inventory has never seen gets a salt that no known cluster has.
+    fn salt(&self, cluster: ClusterId) -> ClusterSalt {
+        self.cluster_salts.get(cluster.0 as usize).copied().unwrap_or_else(|| self.prints.cluster(""))
     }
 
     /// Every Application.
@@ -239,9 +262,20 @@ impl Inventory {
         self.instances.get(instance).map_or(&[], Vec::as_slice)
     }
 
-    /// Applications generated by the ApplicationSet with this UID.
-    pub fn apps_generated_by(&self, uid: &str) -> &[AppId] {
-        self.generated.get(uid).map_or(&[], Vec::as_slice)
+    /// Applications generated by this ApplicationSet.
+    pub fn apps_generated_by(&self, set: &ObjectMeta) -> &[AppId] {
+        self.generated.get(&generated_by(&set.name, &set.uid)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Applications generated by the same ApplicationSet as `app`, itself included.
+    pub fn siblings(&self, app: &App) -> &[AppId] {
+        app.generated_by.as_ref().and_then(|set| self.generated.get(set)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The ApplicationSet that generated `app`, if it is still there.
+    pub fn generator_of(&self, app: &App) -> Option<&AppSet> {
+        let set = app.generated_by.as_ref()?;
+        self.appsets.values().find(|candidate| generated_by(&candidate.meta.name, &candidate.meta.uid) == *set)
     }
 
     /// Applications that were never compared.
@@ -249,9 +283,27 @@ impl Inventory {
         self.never_compared.iter().copied()
     }
 
+    /// Namespaces of the Argo CD controllers that are known: the configured one and those Applications name.
+    pub fn controller_namespaces(&self) -> impl Iterator<Item = &str> {
+        let others = self.controllers.keys().map(|namespace| &**namespace);
+        std::iter::once(self.controller_namespace.as_str()).chain(others)
+    }
+
     /// The index of claims.
     pub fn claims(&self) -> &ClaimIndex {
         &self.claims
+    }
+
+    /// Applications that claim an object: they count by the policy, are not being deleted, and their list (if it is to
+    /// be believed) wants it. Mirrors `desired_by` in section 9 of the Argo CD facts.
+    pub fn claimants<'a>(&'a self, key: Key, policy: &'a Policy) -> impl Iterator<Item = AppId> + 'a {
+        self.claims.owners(key).iter().copied().filter(move |id| {
+            self.app(*id).is_some_and(|app| {
+                app.terminating.is_none()
+                    && policy.watches_applications_in(&app.namespace)
+                    && app.claim(key).is_some_and(|claim| app.claims_class(claim.class))
+            })
+        })
     }
 
     // ---- identity
@@ -281,7 +333,7 @@ impl Inventory {
     pub fn key_of(&self, cluster: ClusterId, object: &ObjectRef) -> Key {
         let (group, kind) = (&object.kind.group, &object.kind.kind);
         let namespace = if self.is_cluster_scoped(group, kind) { "" } else { &object.namespace };
-        self.prints.object(group, kind, namespace, &object.name).on(self.cluster_salts[cluster.0 as usize])
+        self.prints.object(group, kind, namespace, &object.name).on(self.salt(cluster))
     }
 
     fn intern_cluster(&mut self, name: &str) -> ClusterId {
@@ -312,11 +364,6 @@ impl Inventory {
         App::new(application, cluster, controller, &instance)
     }
 
-    /// Whether the inventory has ever seen this cluster.
-    pub fn knows_cluster(&self, id: ClusterId) -> bool {
-        (id.0 as usize) < self.cluster_salts.len()
-    }
-
     // ---- ApplicationSets, AppProjects, Namespaces, settings
 
     /// Adds or changes an ApplicationSet.
@@ -324,9 +371,21 @@ impl Inventory {
         self.appsets.insert((meta.namespace.clone(), meta.name.clone()), AppSet { meta });
     }
 
-    /// Removes an ApplicationSet.
+    /// Removes an ApplicationSet. One whose glass was broken is remembered: the garbage collector deletes what it
+    /// generated only after it is gone.
     pub fn remove_appset(&mut self, namespace: &str, name: &str) {
-        self.appsets.remove(&(namespace.to_owned(), name.to_owned()));
+        let Some(set) = self.appsets.remove(&(namespace.to_owned(), name.to_owned())) else { return };
+        if let Some(reason) = set.meta.annotation(BREAK_GLASS) {
+            self.broken_glass.insert(generated_by(&set.meta.name, &set.meta.uid), reason.to_owned());
+        }
+    }
+
+    /// The reason to break the glass that stands on an Application, or stands or stood on what generated it.
+    pub fn broken_glass<'a>(&'a self, app: &'a App) -> Option<&'a str> {
+        app.break_glass
+            .as_deref()
+            .or_else(|| self.generator_of(app)?.meta.annotation(BREAK_GLASS))
+            .or_else(|| self.broken_glass.get(app.generated_by.as_ref()?).map(String::as_str))
     }
 
     /// Every ApplicationSet.
@@ -431,16 +490,6 @@ impl Inventory {
             }
             self.apps[number] = Some(app);
         }
-    }
-
-    /// When an object with these finalizers is an Application, whether it takes its objects along.
-    pub fn cascades(meta: &ObjectMeta) -> bool {
-        cascades(&meta.finalizers)
-    }
-
-    /// When deletion of the Application began, if it has.
-    pub fn deletion_began(&self, id: AppId) -> Option<Timestamp> {
-        self.app(id)?.terminating
     }
 }
 

@@ -78,6 +78,16 @@ impl Matcher {
         self.namespaces.as_ref().is_none_or(|set| set.is_match(namespace))
     }
 
+    /// Whether the conditions on the namespace and its labels hold, whatever project and user.
+    pub(super) fn matches_place(&self, namespace: &str, labels: &BTreeMap<String, String>) -> bool {
+        self.matches_namespace(namespace) && self.selector.as_ref().is_none_or(|selector| selector.matches(labels))
+    }
+
+    /// Whether neither project nor user takes part.
+    pub(super) fn is_about_place_only(&self) -> bool {
+        self.projects.is_none() && self.users.is_empty()
+    }
+
     /// Whether labels of the namespace take part.
     pub fn reads_labels(&self) -> bool {
         self.selector.is_some()

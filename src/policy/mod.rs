@@ -1,12 +1,14 @@
 //! What the user configured, checked. Built once from a [`schema::GuardPolicy`]; rules and decisions read it.
 
 mod file;
+mod labels;
 mod matching;
 pub mod schema;
 
 use jiff::{SignedDuration, Timestamp};
 
 pub use self::file::ParseError;
+pub use self::labels::Weakening;
 pub use self::matching::{Matcher, Subject};
 pub use self::schema::{Approvers, GuardPolicy, GuardPolicySpec, Mode, OnUnknown, RuleKey};
 
@@ -240,7 +242,7 @@ fn exemption(entry: &schema::Exemption, index: usize) -> Result<Exemption, Polic
 }
 
 impl RuleKey {
-    /// Every rule.
+    /// Every key.
     pub const ALL: [Self; 6] = [
         Self::SharedClaim,
         Self::SharedUpdate,

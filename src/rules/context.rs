@@ -1,13 +1,21 @@
 //! What every rule sees.
 
-use jiff::Timestamp;
+use std::{cell::OnceCell, sync::Arc};
 
-use super::RuleMeta;
+use jiff::Timestamp;
+use serde_json::value::RawValue;
+
+use super::{
+    RuleMeta,
+    deletion::{self, Deletion},
+};
 use crate::{
     admission::{Operation, Request},
     decision::{BREAK_GLASS, Finding, Severity},
-    facts::Facts,
+    facts::{Facts, Reading},
     inventory::Inventory,
+    object::ObjectMeta,
+    plan::Inputs,
     policy::Policy,
 };
 
@@ -23,6 +31,14 @@ pub struct Context<'a> {
     pub facts: &'a Facts,
     /// The clock.
     pub now: Timestamp,
+    thorough: bool,
+    looked_up: OnceCell<Option<(Arc<RawValue>, ObjectMeta)>>,
+    deletion: OnceCell<Option<Deletion>>,
+}
+
+#[derive(serde::Deserialize)]
+struct OnlyMeta {
+    metadata: ObjectMeta,
 }
 
 impl<'a> Context<'a> {
@@ -32,15 +48,71 @@ impl<'a> Context<'a> {
         policy: &'a Policy,
         facts: &'a Facts,
         now: Timestamp,
+        thorough: bool,
     ) -> Self {
-        Self { request, inventory, policy, facts, now }
+        Self { request, inventory, policy, facts, now, thorough, looked_up: OnceCell::new(), deletion: OnceCell::new() }
+    }
+
+    /// What the planner reads.
+    pub fn inputs(&self) -> Inputs<'a> {
+        Inputs { inventory: self.inventory, policy: self.policy, facts: self.facts, thorough: self.thorough }
+    }
+
+    /// The stored object and its metadata: as the review carries it or, where it carries none, as it was looked up by
+    /// name. `None` if there is none, or while it is being looked up.
+    pub fn stored(&self) -> Option<(&RawValue, &ObjectMeta)> {
+        if let Some(object) = &self.request.old_object {
+            return Some((object.raw, &object.meta));
+        }
+        let (raw, meta) = self.looked_up.get_or_init(|| self.look_up()).as_ref()?;
+        Some((raw, meta))
+    }
+
+    /// An API server always sends what it deletes; others that imitate one may not.
+    fn look_up(&self) -> Option<(Arc<RawValue>, ObjectMeta)> {
+        let target = &self.request.target;
+        if self.request.operation != Operation::Delete || target.name.is_empty() {
+            return None;
+        }
+        match self.facts.object(target)? {
+            Reading::Found(raw) => {
+                let OnlyMeta { metadata } = serde_json::from_str(raw.get()).ok()?;
+                Some((raw, metadata))
+            }
+            Reading::NotFound => None,
+            // It is there for all we know, and nothing on it can be relied on.
+            Reading::Unreadable(_) | Reading::Forbidden(_) => {
+                let raw = RawValue::from_string("{}".to_owned()).ok()?;
+                let (name, namespace) = (target.name.clone(), target.namespace.clone());
+                Some((raw.into(), ObjectMeta { name, namespace, ..ObjectMeta::default() }))
+            }
+        }
+    }
+
+    /// What the DELETE means and takes along; `None` for other operations, for objects that do not exist, and while an
+    /// answer is out.
+    pub fn deletion(&self) -> Option<&Deletion> {
+        self.deletion
+            .get_or_init(|| {
+                if self.request.operation != Operation::Delete || !self.request.sub_resource.is_empty() {
+                    return None;
+                }
+                let (raw, meta) = self.stored()?;
+                deletion::new(self.inputs(), self.request, raw, meta.clone())
+            })
+            .as_ref()
+    }
+
+    /// The same, given away.
+    pub(super) fn into_deletion(self) -> Option<Deletion> {
+        self.deletion();
+        self.deletion.into_inner().flatten()
     }
 
     /// Requests that no rule may stand in the way of, because refusing them only strands what is half gone: an object
     /// that is already being deleted.
     pub(super) fn is_beyond_judgement(&self) -> bool {
-        self.request.operation == Operation::Delete
-            && self.request.old_object.as_ref().is_some_and(|object| object.meta.is_terminating())
+        self.request.operation == Operation::Delete && self.stored().is_some_and(|(_, meta)| meta.is_terminating())
     }
 
     /// The finding of a rule that cannot judge before the inventory is complete. Deletes cannot be undone and are
@@ -61,18 +133,18 @@ impl<'a> Context<'a> {
     /// The reason by which every rule is waived for this request, if there is one.
     ///
     /// A member of a configured group may write [`BREAK_GLASS`] on an object and delete it; where no reason is required,
-    /// membership alone is enough for a single request.
+    /// membership alone is enough for a single request. What was waived so is waived for all it takes along.
     pub(super) fn break_glass(&self) -> Option<String> {
         let configured = &self.policy.spec.break_glass;
         if configured.groups.is_empty() || self.request.operation != Operation::Delete {
             return None;
         }
+        if let Some(reason) = self.deletion().and_then(|deletion| deletion.broken_glass.clone()) {
+            return Some(reason);
+        }
         let member = self.policy.may_break_glass(&self.request.user.groups);
-        let written = self
-            .request
-            .meta()
-            .and_then(|meta| meta.annotation(BREAK_GLASS))
-            .filter(|reason| !reason.trim().is_empty());
+        let (_, meta) = self.stored()?;
+        let written = meta.annotation(BREAK_GLASS).filter(|reason| !reason.trim().is_empty());
         match written {
             Some(reason) if member => Some(reason.to_owned()),
             None if member && !configured.require_reason => Some(format!("by {}", self.request.user.username)),

@@ -4,11 +4,20 @@
 //! What it does not know it asks [`Facts`] for; while an answer is out it leaves the object aside, because the rules will
 //! run again.
 
+pub mod approval;
+mod approval_integrity;
 mod context;
+mod deletion;
+mod namespace_approval;
+mod shared_claim;
+mod shared_update;
+pub mod sync_wave;
+#[cfg(test)]
+mod testing;
 
 use jiff::Timestamp;
 
-pub use self::context::Context;
+pub use self::{context::Context, deletion::Deletion};
 use crate::{
     admission::{Operation, Request},
     decision::{Decision, Finding},
@@ -50,7 +59,13 @@ pub trait Rule: Sync {
 }
 
 /// Every rule there is.
-pub static RULES: &[&dyn Rule] = &[];
+pub static RULES: &[&dyn Rule] = &[
+    &shared_claim::SharedClaim,
+    &namespace_approval::NamespaceApproval,
+    &shared_update::SharedUpdate,
+    &sync_wave::SyncWave,
+    &approval_integrity::ApprovalIntegrity,
+];
 
 /// Judges a request with what is known so far. While [`Facts::take_pending`] yields questions the result is provisional.
 pub fn evaluate(
@@ -60,7 +75,24 @@ pub fn evaluate(
     facts: &Facts,
     now: Timestamp,
 ) -> Decision {
-    let cx = Context::new(request, inventory, policy, facts, now);
+    decide(&Context::new(request, inventory, policy, facts, now, false))
+}
+
+/// The same, and everything a DELETE takes along by name: for people who look before they leap.
+pub fn examine(
+    request: &Request<'_>,
+    inventory: &Inventory,
+    policy: &Policy,
+    facts: &Facts,
+    now: Timestamp,
+) -> (Decision, Option<Deletion>) {
+    let cx = Context::new(request, inventory, policy, facts, now, true);
+    let decision = decide(&cx);
+    (decision, cx.into_deletion())
+}
+
+fn decide(cx: &Context<'_>) -> Decision {
+    let (request, inventory, policy, now) = (cx.request, cx.inventory, cx.policy, cx.now);
     let mut findings = Vec::new();
     if cx.is_beyond_judgement() {
         return Decision::default();
@@ -73,7 +105,7 @@ pub fn evaluate(
             findings.push(cx.not_ready(rule.meta()));
             continue;
         }
-        rule.check(&cx, &mut findings);
+        rule.check(cx, &mut findings);
     }
     Decision::new(findings, policy, inventory, &request.user.username, now, cx.break_glass())
 }

@@ -1,6 +1,7 @@
 //! A file or folder of Kubernetes objects that stands in for a cluster: it feeds the inventory and answers questions as a
 //! live cluster would.
 
+mod access;
 mod load;
 
 use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
@@ -108,10 +109,10 @@ impl Snapshot {
         }
         for stored in self.of_kind(ARGO_GROUP, "Application") {
             // An Application that cannot be decoded was refused when the snapshot was read.
-            if let Ok(application) = serde_json::from_str::<Application<'_>>(self.raw(stored)) {
-                if policy.watches_applications_in(&application.metadata.namespace) {
-                    inventory.apply_application(&application);
-                }
+            if let Ok(application) = serde_json::from_str::<Application<'_>>(self.raw(stored))
+                && policy.watches_applications_in(&application.metadata.namespace)
+            {
+                inventory.apply_application(&application);
             }
         }
         inventory.set_ready(true);
@@ -141,11 +142,23 @@ impl Snapshot {
                     .map_or_else(|error| Reading::Unreadable(error.to_string()), |raw| Reading::Found(raw.into()))
             })),
             Question::List(list) => Answer::List(Reading::Found(self.list(list))),
-            Question::Access(access) => Answer::Access(Reading::Unreadable(format!(
-                "a snapshot cannot tell whether {} may {} {}.{}",
-                access.user.username, access.verb, access.resource, access.group
-            ))),
+            Question::Access(question) => Answer::Access(access::access(self, question)),
         }
+    }
+
+    /// The JSON of one object.
+    pub fn json_of(&self, object: &ObjectRef) -> Option<String> {
+        self.find(object).map(|stored| self.raw(stored).to_owned())
+    }
+
+    /// The object that a person means by kind, namespace and name. The kind may be a plural, a short name or
+    /// `Kind.group`; upper and lower case do not matter.
+    pub fn find_by_words(&self, kind: &str, namespace: &str, name: &str) -> Option<ObjectRef> {
+        self.objects
+            .iter()
+            .map(|stored| &stored.identity)
+            .find(|object| object.name == name && object.namespace == namespace && object.kind.is_meant_by(kind))
+            .cloned()
     }
 
     fn find(&self, object: &ObjectRef) -> Option<&Stored> {
@@ -193,7 +206,7 @@ pub fn cluster_scoped_kind(raw: &str) -> Option<GroupKind> {
         kind: String,
     }
     let Body { spec } = serde_json::from_str(raw).ok()?;
-    (spec.scope == "Cluster").then(|| GroupKind { group: spec.group, kind: spec.names.kind })
+    (spec.scope == "Cluster").then_some(GroupKind { group: spec.group, kind: spec.names.kind })
 }
 
 /// Identity of an object from its head.

@@ -1,0 +1,235 @@
+//! `plan`: what a delete would take with it, who claims it, what is spared, what would hang.
+
+mod tree;
+
+use std::{collections::BTreeSet, process::ExitCode, time::Duration};
+
+use anyhow::{Context as _, bail};
+use serde::Serialize;
+use serde_json::{json, value::RawValue};
+
+use super::{
+    output::{self, Format},
+    world::WorldArgs,
+};
+use crate::{
+    admission::{Request, decode},
+    decision::{Decision, Effect, render},
+    facts::Facts,
+    inventory::Inventory,
+    judge::{Source, View, settle},
+    object::ObjectRef,
+    plan::{Fate, Item, Plan},
+    policy::Policy,
+    rules::{self, Deletion},
+};
+
+/// Arguments of `plan`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Kind of the object: application, applicationset, namespace, crd, role, …
+    kind: String,
+    /// Name of the object
+    name: String,
+    /// Namespace of the object
+    #[arg(short, long, default_value = "")]
+    namespace: String,
+    /// Judge as if this user deleted it
+    #[arg(long, default_value = "kubectl-user", value_name = "USER")]
+    user: String,
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    output: Format,
+    #[command(flatten)]
+    world: WorldArgs,
+}
+
+/// So many objects are read for a plan that somebody looks at.
+const MAX_READS: usize = 100_000;
+
+/// One object of the plan, as it is printed.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Row {
+    /// Group, kind, namespace and name.
+    #[serde(flatten)]
+    pub object: ObjectRef,
+    /// Cluster it is on.
+    pub cluster: String,
+    /// `deleted`, `spared` or `contested`.
+    pub fate: &'static str,
+    /// Why it is spared, or why it is not although it looks so.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub why: String,
+    /// Applications whose cascade takes it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub taken_by: Vec<String>,
+    /// Applications outside the plan that claim it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub claimed_by: Vec<String>,
+    /// Finalizers that hold it until somebody removes them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub finalizers: Vec<String>,
+}
+
+/// The whole plan, as it is printed.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// What would be deleted.
+    pub object: ObjectRef,
+    /// Whether the delete would be admitted.
+    pub allowed: bool,
+    /// What the client would be told when refused.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// What the client would be warned of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// What rules found, whatever their mode.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<FindingRow>,
+    /// Every object, the root first.
+    pub objects: Vec<Row>,
+    /// Applications never compared that may want some of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unknown_claimants: Vec<String>,
+}
+
+/// One finding, as it is printed.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FindingRow {
+    /// Rule id.
+    pub rule: &'static str,
+    /// Mode that applies.
+    pub mode: &'static str,
+    /// What became of it.
+    pub effect: String,
+    /// What was found.
+    pub detail: String,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let policy = args.world.policy.load()?;
+    let snapshot = args.world.snapshot()?.context("plan needs --snapshot")?;
+    let inventory = snapshot.inventory(&policy, (0, 0));
+    let Some(object) = snapshot.find_by_words(&args.kind, &args.namespace, &args.name) else {
+        bail!(
+            "there is no {} {} in the snapshot",
+            args.kind,
+            ObjectRef::new("", "", &args.namespace, &args.name).path()
+        );
+    };
+    let body = delete_review(&object, &snapshot.json_of(&object).unwrap_or_default(), &args.user)?;
+    let request = decode(&body)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let (decision, deletion) = runtime.block_on(examine(&request, &inventory, &policy, &snapshot, args.world.now()));
+    let report = report(&request, &decision, deletion.as_ref(), &inventory);
+    match args.output {
+        Format::Table => {
+            output::line(tree::draw(&report, deletion.as_ref().map(|deletion| &deletion.plan)).trim_end())?;
+        }
+        Format::Json | Format::Yaml => output::structured(args.output, &report)?,
+    }
+    Ok(ExitCode::from(u8::from(!report.allowed)))
+}
+
+/// The rest of a request around the stored object.
+#[derive(Serialize)]
+struct DeleteRequest<'a> {
+    #[serde(flatten)]
+    rest: serde_json::Value,
+    #[serde(rename = "oldObject")]
+    old_object: &'a RawValue,
+}
+
+/// A review of the DELETE of `object`, whose JSON is `raw`.
+///
+/// # Errors
+/// When `raw` is no JSON.
+pub fn delete_review(object: &ObjectRef, raw: &str, user: &str) -> anyhow::Result<Vec<u8>> {
+    let old_object: &RawValue = serde_json::from_str(raw).with_context(|| format!("{object} cannot be read"))?;
+    let kind = json!({"group": object.kind.group, "version": "v1", "kind": object.kind.kind});
+    let rest = json!({
+        "uid": "plan", "kind": kind, "operation": "DELETE", "name": object.name, "namespace": object.namespace,
+        "userInfo": {"username": user, "groups": ["system:authenticated"]}, "object": null, "dryRun": true,
+    });
+    let request = serde_json::value::to_raw_value(&DeleteRequest { rest, old_object })?;
+    Ok(serde_json::to_vec(
+        &json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}),
+    )?)
+}
+
+/// Judges a DELETE and finds out everything it takes.
+pub async fn examine(
+    request: &Request<'_>,
+    inventory: &impl View,
+    policy: &Policy,
+    source: &impl Source,
+    now: jiff::Timestamp,
+) -> (Decision, Option<Deletion>) {
+    settle(
+        Facts::with_limit(MAX_READS),
+        source,
+        || Duration::from_secs(60),
+        |facts| inventory.with(|inventory| rules::examine(request, inventory, policy, facts, now)),
+    )
+    .await
+}
+
+fn report(request: &Request<'_>, decision: &Decision, deletion: Option<&Deletion>, inventory: &Inventory) -> Report {
+    let response = render(decision, request);
+    let plan = deletion.map(|deletion| &deletion.plan);
+    let path = |id: &crate::inventory::AppId| inventory.app(*id).map(crate::inventory::App::path);
+    let findings = decision.outcomes.iter().filter(|outcome| outcome.effect != Effect::Dropped);
+    Report {
+        object: request.target.clone(),
+        allowed: response.allowed,
+        message: response.message,
+        warnings: response.warnings,
+        findings: findings
+            .map(|outcome| FindingRow {
+                rule: outcome.finding.rule.id,
+                mode: outcome.resolved.mode.as_str(),
+                effect: format!("{:?}", outcome.effect).to_lowercase(),
+                detail: if outcome.finding.detail.is_empty() {
+                    outcome.finding.summary.clone()
+                } else {
+                    outcome.finding.detail.clone()
+                },
+            })
+            .collect(),
+        objects: plan
+            .map(|plan| plan.items.iter().map(|item| row(plan, item, inventory)).collect())
+            .unwrap_or_default(),
+        unknown_claimants: plan
+            .map(|plan| plan.unknown_claimants.iter().filter_map(path).collect())
+            .unwrap_or_default(),
+    }
+}
+
+fn row(plan: &Plan, item: &Item, inventory: &Inventory) -> Row {
+    let unnamed = || ObjectRef { kind: item.kind.clone(), namespace: item.namespace.clone(), name: String::new() };
+    let (fate, why) = match &item.fate {
+        Fate::Spared(reason) => ("spared", reason.to_string()),
+        Fate::DeletedAlthough(why) if item.claimants.is_empty() => ("deleted", why.clone()),
+        Fate::DeletedAlthough(why) => ("contested", why.clone()),
+        Fate::Deleted if item.claimants.is_empty() => ("deleted", String::new()),
+        Fate::Deleted => ("contested", String::new()),
+    };
+    let takers: BTreeSet<String> = plan.takers_of(item).map(|taker| taker.app.path()).collect();
+    Row {
+        object: item.object.clone().unwrap_or_else(unnamed),
+        cluster: inventory.cluster_name(item.cluster).to_owned(),
+        fate,
+        why,
+        taken_by: takers.into_iter().collect(),
+        claimed_by: item
+            .claimants
+            .iter()
+            .filter_map(|id| inventory.app(*id))
+            .map(crate::inventory::App::path)
+            .collect(),
+        finalizers: item.finalizers.clone(),
+    }
+}

@@ -1,0 +1,84 @@
+//! A plan as a tree that people can read.
+
+use std::fmt::Write;
+
+use super::{Report, Row};
+use crate::plan::{Item, Plan, Via};
+
+pub(super) fn draw(report: &Report, plan: Option<&Plan>) -> String {
+    let mut text = String::new();
+    let verdict = if report.allowed { "would be admitted" } else { "would be refused" };
+    let _ = writeln!(text, "Deleting {} {verdict}.", report.object);
+    let count = |fate: &str| report.objects.iter().filter(|row| row.fate == fate).count();
+    let _ =
+        writeln!(text, "{} deleted, {} contested, {} spared\n", count("deleted"), count("contested"), count("spared"));
+    if let Some(plan) = plan {
+        let mut drawn = vec![false; plan.items.len()];
+        branch(&mut text, report, plan, 0, "", "", &mut drawn);
+    }
+    if !report.unknown_claimants.is_empty() {
+        let _ = writeln!(text, "\nNever compared, may claim any of it: {}", report.unknown_claimants.join(", "));
+    }
+    let hanging: Vec<&Row> =
+        report.objects.iter().filter(|row| row.fate != "spared" && !row.finalizers.is_empty()).collect();
+    if !hanging.is_empty() {
+        text.push_str("\nWill not be gone before somebody removes a finalizer:\n");
+        for row in hanging {
+            let _ = writeln!(text, "  {}: {}", row.object, row.finalizers.join(", "));
+        }
+    }
+    if !report.findings.is_empty() {
+        text.push_str("\nFindings:\n");
+        for finding in &report.findings {
+            let _ = writeln!(text, "  [{}] {} ({}, {})", finding.rule, finding.detail, finding.mode, finding.effect);
+        }
+    }
+    if let Some(way_out) = report.message.split_once("What to do:\n").map(|(_, way_out)| way_out) {
+        let _ = writeln!(text, "\nWhat to do:\n{way_out}");
+    }
+    text
+}
+
+fn branch(text: &mut String, report: &Report, plan: &Plan, place: usize, lead: &str, rest: &str, drawn: &mut [bool]) {
+    drawn[place] = true;
+    let row = &report.objects[place];
+    let name = if row.object.name.is_empty() { plan.items[place].label() } else { row.object.to_string() };
+    let mut notes = Vec::new();
+    if !row.claimed_by.is_empty() {
+        notes.push(format!("claimed by {}", row.claimed_by.join(", ")));
+    }
+    if !row.why.is_empty() {
+        notes.push(row.why.clone());
+    }
+    let notes = if notes.is_empty() { String::new() } else { format!("  ({})", notes.join("; ")) };
+    let mark = match row.fate {
+        "spared" => "  spared",
+        "contested" => "  CONTESTED",
+        _ => "",
+    };
+    let _ = writeln!(text, "{lead}{name}{mark}{notes}");
+    let children: Vec<usize> =
+        (0..plan.items.len()).filter(|child| !drawn[*child] && belongs(plan, place, &plan.items[*child])).collect();
+    for child in &children {
+        drawn[*child] = true;
+    }
+    for (index, child) in children.iter().enumerate() {
+        let last = index + 1 == children.len();
+        let (branch_lead, branch_rest) = if last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+        branch(text, report, plan, *child, &format!("{rest}{branch_lead}"), &format!("{rest}{branch_rest}"), drawn);
+    }
+}
+
+/// Whether `item` goes because the item at `place` goes.
+fn belongs(plan: &Plan, place: usize, item: &Item) -> bool {
+    let parent = &plan.items[place];
+    match &item.via {
+        Via::Root => false,
+        Via::Cascade => plan.takers_of(item).any(|taker| parent.object.as_ref() == Some(&taker.app.object())),
+        Via::Generated => parent.kind.kind == "ApplicationSet",
+        Via::Namespace(name) => {
+            parent.object.as_ref().is_some_and(|object| object.is_namespace() && object.name == *name)
+        }
+        Via::Definition => place == 0,
+    }
+}

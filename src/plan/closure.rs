@@ -1,0 +1,396 @@
+//! Following a delete as deep as it goes.
+
+use std::{
+    cell::RefCell,
+    collections::{HashMap, HashSet, VecDeque},
+    rc::Rc,
+};
+
+use super::{Fate, Inputs, Item, Plan, Spared, Taker, Via};
+use crate::{
+    argo::{Application, Class},
+    facts::Reading,
+    inventory::{App, AppId, ClusterId, Held, Key, LOCAL},
+    object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef},
+};
+
+/// An Application as a review carries it: newer than the inventory, and with the names of what it holds.
+pub struct RootApplication<'a> {
+    /// The Application.
+    pub application: &'a Application<'a>,
+}
+
+/// Where a plan begins.
+pub enum Root<'a> {
+    /// An Application, as its DELETE carries it.
+    Application(RootApplication<'a>),
+    /// An Application of the inventory.
+    Known(AppId),
+    /// An ApplicationSet: the Applications it generated, by its UID.
+    AppSet {
+        /// Its metadata.
+        meta: &'a ObjectMeta,
+        /// Whether its Applications stay.
+        orphans: bool,
+    },
+    /// A Namespace of the guard's own cluster.
+    Namespace(ObjectRef),
+    /// A CustomResourceDefinition and the kind it defines.
+    Definition {
+        /// The definition.
+        object: ObjectRef,
+        /// The kind it defines.
+        defines: GroupKind,
+    },
+    /// Any other object: it goes alone.
+    Object(ObjectRef),
+}
+
+/// Something still to be followed.
+enum Work {
+    App(AppId),
+    Namespace(ClusterId, String),
+}
+
+struct Closure<'a> {
+    inputs: Inputs<'a>,
+    spared: &'a HashMap<Key, Spared>,
+    plan: Plan,
+    places: HashMap<Key, usize>,
+    queue: VecDeque<Work>,
+    namespaces: HashSet<(ClusterId, String)>,
+    names: RefCell<HashMap<AppId, Rc<HashMap<Key, ObjectRef>>>>,
+}
+
+pub(super) fn close(inputs: Inputs<'_>, root: &Root<'_>, with: &HashSet<AppId>, spared: &HashMap<Key, Spared>) -> Plan {
+    let mut closure = Closure {
+        inputs,
+        spared,
+        plan: Plan { apps: with.clone(), ..Plan::default() },
+        places: HashMap::new(),
+        queue: VecDeque::new(),
+        namespaces: HashSet::new(),
+        names: RefCell::default(),
+    };
+    closure.start(root);
+    while let Some(work) = closure.queue.pop_front() {
+        match work {
+            Work::App(id) => closure.app(id),
+            Work::Namespace(cluster, name) => closure.namespace(cluster, &name),
+        }
+    }
+    closure.plan
+}
+
+impl Closure<'_> {
+    fn start(&mut self, root: &Root<'_>) {
+        let inventory = self.inputs.inventory;
+        match root {
+            Root::Application(root) => {
+                let app = inventory.examine(root.application);
+                let id = inventory.app_named(&app.namespace, &app.name);
+                self.plan.apps.extend(id);
+                self.root(app.object());
+                let held: Vec<_> = inventory.held(root.application, app.cluster).collect();
+                self.take(id, app, held.iter().map(|(key, held)| (*key, held.class, held.synced, Place::Held(held))));
+            }
+            Root::Known(id) => {
+                if let Some(app) = inventory.app(*id) {
+                    self.root(app.object());
+                    self.plan.apps.insert(*id);
+                    self.app(*id);
+                }
+            }
+            Root::AppSet { meta, orphans } => {
+                self.root(appset(meta));
+                if !orphans {
+                    self.generated(meta);
+                }
+            }
+            Root::Namespace(object) => {
+                self.root(object.clone());
+                self.enter(LOCAL, &object.name);
+            }
+            Root::Definition { object, defines } => {
+                self.root(object.clone());
+                self.instances(defines);
+            }
+            Root::Object(object) => self.root(object.clone()),
+        }
+    }
+
+    fn root(&mut self, object: ObjectRef) {
+        let key = self.inputs.inventory.key_of(LOCAL, &object);
+        self.add(key, object.kind.clone(), object.namespace.clone(), LOCAL, Some(object), Via::Root);
+    }
+
+    /// Adds an object once; of two reasons the one that cannot be spared stays.
+    fn add(
+        &mut self,
+        key: Key,
+        kind: GroupKind,
+        namespace: String,
+        cluster: ClusterId,
+        object: Option<ObjectRef>,
+        via: Via,
+    ) -> usize {
+        if let Some(place) = self.places.get(&key) {
+            let item = &mut self.plan.items[*place];
+            if item.object.is_none() {
+                item.object = object;
+            }
+            if item.via == Via::Cascade && via != Via::Cascade {
+                item.via = via;
+            }
+            return *place;
+        }
+        let place = self.plan.items.len();
+        self.places.insert(key, place);
+        let (takers, claimants) = (Vec::new(), Vec::new());
+        self.plan.items.push(Item {
+            key,
+            kind,
+            namespace,
+            cluster,
+            object,
+            via,
+            takers,
+            claimants,
+            fate: Fate::Deleted,
+            finalizers: Vec::new(),
+        });
+        place
+    }
+
+    /// An Application of the inventory that goes.
+    fn app(&mut self, id: AppId) {
+        let Some(app) = self.inputs.inventory.app(id) else { return };
+        self.take(
+            Some(id),
+            app.without_claims(),
+            app.claims.iter().map(|claim| (claim.key, claim.class, claim.synced, Place::Bucket(claim.bucket))),
+        );
+    }
+
+    /// Adds what the cascade of `app` takes.
+    fn take<'h>(&mut self, id: Option<AppId>, app: App, held: impl Iterator<Item = (Key, Class, bool, Place<'h>)>) {
+        if !app.cascades {
+            return;
+        }
+        let inventory = self.inputs.inventory;
+        let own_key = inventory.key_of(LOCAL, &app.object());
+        let (cluster, taker) = (app.cluster, self.plan.takers.len());
+        self.plan.takers.push(Taker {
+            id,
+            distrust: app.distrust.filter(|_| !app.never_compared),
+            unknown: false,
+            app,
+        });
+        let mut holds_something = false;
+        for (key, class, synced, place) in held {
+            holds_something = true;
+            // An Application that manages itself does not delete itself again (section 3.3 of the Argo CD facts).
+            if key == own_key {
+                continue;
+            }
+            let (kind, namespace, object) = match place {
+                Place::Held(held) => {
+                    let object = inventory.normalise(ObjectRef::new(held.group, held.kind, held.namespace, held.name));
+                    (object.kind.clone(), object.namespace.clone(), Some(object))
+                }
+                Place::Bucket(bucket) => {
+                    let bucket = inventory.claims().bucket(bucket);
+                    (bucket.kind.clone(), bucket.namespace.to_string(), None)
+                }
+            };
+            let at = self.add(key, kind, namespace, cluster, object, Via::Cascade);
+            self.plan.items[at].takers.push((taker, synced && class == Class::Desired));
+            self.follow(at, id);
+        }
+        let taker = &mut self.plan.takers[taker];
+        taker.unknown = !holds_something && taker.app.has_history;
+    }
+
+    /// Follows an object that takes others along.
+    fn follow(&mut self, place: usize, listed_by: Option<AppId>) {
+        let inventory = self.inputs.inventory;
+        let item = &self.plan.items[place];
+        if let Some(reason) = self.spared.get(&item.key) {
+            self.plan.items[place].fate = Fate::Spared(reason.clone());
+            return;
+        }
+        if item.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+            self.plan.items[place].fate = Fate::Spared(Spared::Definition);
+            return;
+        }
+        let (key, cluster) = (item.key, item.cluster);
+        if item.kind.is("", "Namespace") {
+            if let Some(name) = self.name(place, listed_by) {
+                self.enter(cluster, &name);
+            }
+        } else if cluster == LOCAL && item.kind.is(ARGO_GROUP, "Application") {
+            if let Some(id) = inventory.app_by_key(key) {
+                self.name_app(place, id);
+                self.push_app(id);
+            }
+        } else if cluster == LOCAL
+            && item.kind.is(ARGO_GROUP, "ApplicationSet")
+            && let Some(set) = inventory.appset_by_key(key)
+        {
+            self.generated(&set.meta);
+        }
+    }
+
+    fn push_app(&mut self, id: AppId) {
+        if self.plan.apps.insert(id) {
+            self.queue.push_back(Work::App(id));
+        }
+    }
+
+    fn name_app(&mut self, place: usize, id: AppId) {
+        if let Some(app) = self.inputs.inventory.app(id) {
+            self.plan.items[place].object = Some(app.object());
+        }
+    }
+
+    fn enter(&mut self, cluster: ClusterId, name: &str) {
+        if self.namespaces.insert((cluster, name.to_owned())) {
+            self.queue.push_back(Work::Namespace(cluster, name.to_owned()));
+        }
+    }
+
+    /// Applications an ApplicationSet generated: the garbage collector (or its own controller) deletes them.
+    fn generated(&mut self, set: &ObjectMeta) {
+        for id in self.inputs.inventory.apps_generated_by(set).to_vec() {
+            self.going_app(id, Via::Generated);
+        }
+    }
+
+    fn going_app(&mut self, id: AppId, via: Via) {
+        if let Some(app) = self.inputs.inventory.app(id) {
+            let object = app.object();
+            let key = self.inputs.inventory.key_of(LOCAL, &object);
+            self.add(key, object.kind.clone(), object.namespace.clone(), LOCAL, Some(object), via);
+            self.push_app(id);
+        }
+    }
+
+    /// Everything in a Namespace: what anyone claims there and, on the guard's own cluster, the Applications and
+    /// ApplicationSets that live there.
+    fn namespace(&mut self, cluster: ClusterId, name: &str) {
+        let inventory = self.inputs.inventory;
+        let via = || Via::Namespace(name.to_owned());
+        let buckets: Vec<_> = inventory.claims().in_namespace(cluster, name).map(|(id, _)| id).collect();
+        for bucket in buckets {
+            self.bucket(bucket, &via());
+        }
+        if cluster != LOCAL {
+            return;
+        }
+        let apps: Vec<_> =
+            inventory.applications().filter(|(_, app)| &*app.namespace == name).map(|(id, _)| id).collect();
+        for id in apps {
+            self.going_app(id, via());
+        }
+        let sets: Vec<_> =
+            inventory.appsets().filter(|set| set.meta.namespace == name).map(|set| set.meta.clone()).collect();
+        for set in sets {
+            let object = appset(&set);
+            let key = inventory.key_of(LOCAL, &object);
+            self.add(key, object.kind.clone(), name.to_owned(), LOCAL, Some(object), via());
+            self.generated(&set);
+        }
+    }
+
+    /// Claimed instances of a kind: the API server removes them with their definition, without a review.
+    fn instances(&mut self, kind: &GroupKind) {
+        let inventory = self.inputs.inventory;
+        let buckets: Vec<_> = inventory.claims().of_kind(LOCAL, kind).map(|(id, _)| id).collect();
+        for bucket in buckets {
+            self.bucket(bucket, &Via::Definition);
+        }
+        if kind.is(ARGO_GROUP, "Application") {
+            let apps: Vec<_> = inventory.applications().map(|(id, _)| id).collect();
+            for id in apps {
+                self.going_app(id, Via::Definition);
+            }
+        }
+    }
+
+    fn bucket(&mut self, id: crate::inventory::BucketId, via: &Via) {
+        let inventory = self.inputs.inventory;
+        let bucket = inventory.claims().bucket(id);
+        for app in bucket.apps().filter_map(|app| inventory.app(app)) {
+            for claim in app.claims.iter().filter(|claim| claim.bucket == id) {
+                self.add(
+                    claim.key,
+                    bucket.kind.clone(),
+                    bucket.namespace.to_string(),
+                    bucket.cluster,
+                    None,
+                    via.clone(),
+                );
+            }
+        }
+    }
+
+    /// The name of an item: known, or found in the Application that lists it (one read).
+    fn name(&mut self, place: usize, listed_by: Option<AppId>) -> Option<String> {
+        if let Some(object) = &self.plan.items[place].object {
+            return Some(object.name.clone());
+        }
+        let (key, cluster) = (self.plan.items[place].key, self.plan.items[place].cluster);
+        let object = match self.inputs.inventory.namespace_by_key(key) {
+            Some(name) if cluster == LOCAL => Some(ObjectRef::namespace(name)),
+            _ => listed_by.and_then(|id| self.names_of(id)?.get(&key).cloned()),
+        }?;
+        let name = object.name.clone();
+        self.plan.items[place].object = Some(object);
+        Some(name)
+    }
+
+    fn names_of(&mut self, id: AppId) -> Option<Rc<HashMap<Key, ObjectRef>>> {
+        if let Some(names) = self.names.borrow().get(&id) {
+            return Some(names.clone());
+        }
+        let Some(reading) = names_of(self.inputs, id) else {
+            self.plan.pending = true;
+            return None;
+        };
+        let names = Rc::new(reading.unwrap_or_default());
+        self.names.borrow_mut().insert(id, names.clone());
+        Some(names)
+    }
+}
+
+fn appset(meta: &ObjectMeta) -> ObjectRef {
+    ObjectRef::new(ARGO_GROUP, "ApplicationSet", &meta.namespace, &meta.name)
+}
+
+/// Where the coordinates of a held object come from.
+enum Place<'a> {
+    Held(&'a Held<'a>),
+    Bucket(crate::inventory::BucketId),
+}
+
+/// Names of everything an Application lists, by one read of it; `None` while the answer is out, the reason in words if it
+/// cannot be read.
+pub(super) fn names_of(inputs: Inputs<'_>, id: AppId) -> Option<Result<HashMap<Key, ObjectRef>, String>> {
+    let Some(app) = inputs.inventory.app(id) else {
+        return Some(Err("the Application is gone".to_owned()));
+    };
+    let raw = match inputs.facts.object(&app.object())? {
+        Reading::Found(raw) => raw,
+        Reading::NotFound => return Some(Err("the Application is gone".to_owned())),
+        Reading::Unreadable(reason) | Reading::Forbidden(reason) => return Some(Err(reason)),
+    };
+    let application: Application<'_> = match serde_json::from_str(raw.get()) {
+        Ok(application) => application,
+        Err(error) => return Some(Err(error.to_string())),
+    };
+    let named = inputs.inventory.held(&application, app.cluster).map(|(key, held)| {
+        let object = ObjectRef::new(held.group, held.kind, held.namespace, held.name);
+        (key, inputs.inventory.normalise(object))
+    });
+    Some(Ok(named.collect()))
+}

@@ -1,0 +1,186 @@
+//! What a DELETE means: the request names no Application and gives no reason, so both are worked out from the object's
+//! marker and from what Applications list and are doing (design of `shared-claim`, sections 6.3 and 9 of the Argo CD
+//! facts).
+
+use std::collections::HashSet;
+
+use super::Inputs;
+use crate::{
+    argo::{
+        Class, Marker,
+        sync_options::{SYNC_OPTIONS, in_annotation},
+        tracking,
+    },
+    inventory::{App, AppId, LOCAL},
+    object::{ObjectMeta, ObjectRef, RBAC_GROUP},
+};
+
+/// Annotations that make an object a hook.
+const HOOKS: [&str; 2] = ["argocd.argoproj.io/hook", "helm.sh/hook"];
+
+/// Why an object is being deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Explanation {
+    /// Somebody wants it gone.
+    Direct,
+    /// It is part of the cascade of this terminating Application.
+    Cascade(AppId),
+    /// This Application removes what left Git.
+    Prune(AppId),
+    /// This Application deletes it only to make it anew.
+    Replacement(AppId),
+    /// Its owner is gone and the garbage collector follows.
+    Collected,
+    /// Its Namespace is terminating and is being emptied.
+    Swept,
+}
+
+impl Explanation {
+    /// The Application that explains it.
+    pub fn app(self) -> Option<AppId> {
+        match self {
+            Self::Cascade(id) | Self::Prune(id) | Self::Replacement(id) => Some(id),
+            Self::Direct | Self::Collected | Self::Swept => None,
+        }
+    }
+}
+
+/// Whether `user` syncs, prunes and cascades for Argo CD: named by the policy, or impersonated by an AppProject
+/// (`destinationServiceAccounts`).
+pub fn is_sync_identity(inputs: Inputs<'_>, user: &str) -> bool {
+    if inputs.policy.is_argocd(user) {
+        return true;
+    }
+    let Some(account) = user.strip_prefix("system:serviceaccount:") else { return false };
+    inputs.inventory.projects().flat_map(|project| &project.sync_accounts).any(|pattern| same_account(pattern, account))
+}
+
+/// Compares `<namespace>:<name>` with a pattern of which the namespace may hold wildcards or be empty (any destination).
+fn same_account(pattern: &str, account: &str) -> bool {
+    let (Some((namespace, name)), Some((in_namespace, account_name))) =
+        (pattern.split_once(':'), account.split_once(':'))
+    else {
+        return false;
+    };
+    name == account_name
+        && (namespace.is_empty()
+            || globset::Glob::new(namespace).is_ok_and(|glob| glob.compile_matcher().is_match(in_namespace)))
+}
+
+/// Explains the DELETE of `object`. `None` while an answer is out.
+pub fn explain(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta, user: &str) -> Option<Explanation> {
+    if !object.is_namespace() && !object.namespace.is_empty() && is_swept(inputs, &object.namespace, user)? {
+        return Some(Explanation::Swept);
+    }
+    if inputs.policy.is_garbage_collector(user) {
+        return Some(Explanation::Collected);
+    }
+    if is_sync_identity(inputs, user) {
+        return Some(by_argocd(inputs, object, meta));
+    }
+    Some(Explanation::Direct)
+}
+
+/// Whether the object's Namespace is on its way out, so that the object goes whatever anybody says. The watch may lag
+/// behind the namespace controller; then the Namespace is read.
+fn is_swept(inputs: Inputs<'_>, namespace: &str, user: &str) -> Option<bool> {
+    if inputs.inventory.namespace(namespace).is_some_and(ObjectMeta::is_terminating) {
+        return Some(true);
+    }
+    if !inputs.policy.is_namespace_controller(user) {
+        return Some(false);
+    }
+    // What cannot be read is believed: a refusal would leave the Namespace half empty for ever.
+    let reading = inputs.facts.metadata(&ObjectRef::namespace(namespace))?;
+    Some(reading.found().is_none_or(|meta| meta.is_terminating()))
+}
+
+fn by_argocd(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta) -> Explanation {
+    let inventory = inputs.inventory;
+    let key = inventory.key_of(LOCAL, object);
+    let is_hook = HOOKS.iter().any(|hook| meta.annotation(hook).is_some());
+    let involved = involved(inputs, object, meta);
+    let apps: Vec<(AppId, &App)> = involved.iter().filter_map(|id| inventory.app(*id).map(|app| (*id, app))).collect();
+
+    if let Some((id, _)) = apps.iter().find(|(_, app)| app.terminating.is_some() && app.cascades) {
+        return Explanation::Cascade(*id);
+    }
+    let class = |app: &App| app.claim(key).map(|claim| claim.class);
+    if let Some((id, _)) = apps.iter().find(|(_, app)| app.list_valid() && class(app) == Some(Class::Prune)) {
+        return Explanation::Prune(*id);
+    }
+    let object_replaces =
+        ["Replace", "Force"].iter().any(|option| in_annotation(meta.annotation(SYNC_OPTIONS), option) == Some("true"));
+    // `kubectl auth reconcile`, which Argo CD runs for RBAC, deletes a binding whose roleRef changed.
+    let is_binding = object.kind.group == RBAC_GROUP && object.kind.kind.ends_with("Binding");
+    for (id, app) in &apps {
+        let Some(running) = app.running else { continue };
+        // Hooks are deleted and made anew by every sync; the list holds them as hooks or not at all.
+        if is_hook
+            || (class(app) == Some(Class::Desired)
+                && (running.replaces || object_replaces || is_binding || !running.prune))
+        {
+            return Explanation::Replacement(*id);
+        }
+        // Its list may be older than the revision it syncs.
+        if running.prune && !running.replaces {
+            return Explanation::Prune(*id);
+        }
+    }
+    Explanation::Direct
+}
+
+/// Applications that may be behind a delete by Argo CD: those the marker names first, then those that list the object.
+fn involved(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta) -> Vec<AppId> {
+    let mut found: Vec<AppId> = named_by_marker(inputs, meta);
+    let key = inputs.inventory.key_of(LOCAL, object);
+    for id in inputs.inventory.claims().owners(key) {
+        if !found.contains(id) {
+            found.push(*id);
+        }
+    }
+    found
+}
+
+/// Applications on the guard's own cluster that an object's marker may mean.
+fn named_by_marker(inputs: Inputs<'_>, meta: &ObjectMeta) -> Vec<AppId> {
+    let inventory = inputs.inventory;
+    let mut found = Vec::new();
+    let namespaces: HashSet<&str> = inventory.controller_namespaces().collect();
+    for namespace in namespaces {
+        let Marker::Instance(instance) = tracking::marker(meta, inventory.settings(namespace)) else { continue };
+        for id in inventory.apps_of_instance(instance) {
+            let here =
+                inventory.app(*id).is_some_and(|app| &*app.controller_namespace == namespace && app.cluster == LOCAL);
+            if here && !found.contains(id) {
+                found.push(*id);
+            }
+        }
+    }
+    found
+}
+
+/// The Application that manages an object which is deleted by hand: the living one its marker names or, where there is
+/// none, the only one that claims it. It is not "another" Application, so its own claim does not stand in the way.
+pub fn manager(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta) -> Option<AppId> {
+    let inventory = inputs.inventory;
+    let alive = |id: &AppId| inventory.app(*id).is_some_and(|app| app.terminating.is_none());
+    let named: Vec<AppId> = named_by_marker(inputs, meta).into_iter().filter(alive).collect();
+    let claimants: Vec<AppId> = inventory.claimants(inventory.key_of(LOCAL, object), inputs.policy).collect();
+    match (&named[..], &claimants[..]) {
+        // Several Argo CDs may have an Application of that name; the one that wants the object is meant.
+        ([_, _, ..], _) => named.iter().find(|id| claimants.contains(id)).or(named.first()).copied(),
+        ([only], _) | ([], [only]) => Some(*only),
+        ([], _) => None,
+    }
+}
+
+/// Applications that go together with a generated one: its siblings, once their ApplicationSet is being deleted or the
+/// garbage collector follows its end. Two of them that share an object never refuse each other.
+pub fn siblings(inputs: Inputs<'_>, app: &App, explanation: Explanation) -> Vec<AppId> {
+    let going = match inputs.inventory.generator_of(app) {
+        Some(set) => set.meta.is_terminating(),
+        None => explanation == Explanation::Collected,
+    };
+    if going { inputs.inventory.siblings(app).to_vec() } else { Vec::new() }
+}
