@@ -1,5 +1,7 @@
 //! The binary itself: `certs`, and `serve` from start to end.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "what goes wrong here fails the test")]
+
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
@@ -94,6 +96,10 @@ fn completions_are_printed_for_a_shell() {
     assert!(String::from_utf8(printed.stdout).unwrap().contains("_cascade"));
 }
 
+fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
 /// A running `serve`, ended by its process id.
 struct Serving {
     child: Child,
@@ -123,8 +129,8 @@ impl Serving {
             .unwrap();
         let log = BufReader::new(child.stderr.take().unwrap());
         let mut serving = Self { child, log, webhook: String::new(), plain: String::new() };
-        serving.plain = serving.line("started")["plain"].as_str().unwrap().to_owned();
-        serving.webhook = serving.line("the webhook port is open")["address"].as_str().unwrap().to_owned();
+        serving.plain = text(&serving.line("started")["plain"]);
+        serving.webhook = text(&serving.line("the webhook port is open")["address"]);
         serving
     }
 

@@ -1,5 +1,7 @@
 //! Reads of the live cluster, with the faults that a real API server cannot be brought to have.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "what goes wrong here fails the test")]
+
 #[path = "serving/api.rs"]
 mod api;
 

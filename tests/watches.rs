@@ -1,5 +1,7 @@
 //! From watches to inventory, policy and readiness, with an API server that misbehaves on demand.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "what goes wrong here fails the test")]
+
 #[path = "serving/api.rs"]
 mod api;
 

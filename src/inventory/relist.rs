@@ -22,7 +22,10 @@ impl Inventory {
 
     /// Removes every ApplicationSet that is not in `names`.
     pub fn retain_appsets(&mut self, names: &Names) {
-        self.appsets.retain(|place, _| names.contains(place));
+        let gone: Vec<_> = self.appsets.keys().filter(|place| !names.contains(*place)).cloned().collect();
+        for (namespace, name) in gone {
+            self.remove_appset(&namespace, &name);
+        }
     }
 
     /// Removes every AppProject that is not in `names`.
