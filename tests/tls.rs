@@ -153,11 +153,11 @@ async fn rotated_certificate_is_served_and_a_bad_one_is_not() {
     let (tls, content) = ServerTls::from_files(&files_in(folder.path()), metrics.clone()).unwrap();
     let follower = tokio::spawn(tls.clone().follow(content, Duration::from_millis(5)));
     let server = start(tls, webhook(), Limits::default()).await;
-    let served = async || {
+    let shown = async || {
         let stream = connect(&server, trusting(&authority)).await.unwrap();
         stream.get_ref().1.peer_certificates().unwrap()[0].to_vec()
     };
-    assert_eq!(served().await, first);
+    assert_eq!(shown().await, first);
     // A connection from before the rotations goes on.
     let mut old = open(&server, trusting(&authority)).await;
     let mut last = first;
@@ -165,7 +165,7 @@ async fn rotated_certificate_is_served_and_a_bad_one_is_not() {
         let next = write_pair(folder.path(), &authority);
         assert_ne!(next, last);
         timeout(PATIENCE, async {
-            while served().await != next {
+            while shown().await != next {
                 tokio::task::yield_now().await;
             }
         })
@@ -181,12 +181,12 @@ async fn rotated_certificate_is_served_and_a_bad_one_is_not() {
             None => fs::remove_file(folder.path().join("tls.key")).unwrap(),
         }
         for _ in 0..20 {
-            assert_eq!(served().await, last);
+            assert_eq!(shown().await, last);
         }
     }
     // And a good one is taken up again.
     last = write_pair(folder.path(), &authority);
-    timeout(PATIENCE, async { while served().await != last {} }).await.expect("the good pair was never served");
+    timeout(PATIENCE, async { while shown().await != last {} }).await.expect("the good pair was never served");
     assert_eq!(ask(&mut old).await.status(), StatusCode::OK);
     let expires = not_after(&last).unwrap().as_second();
     let text = metrics.encode();
