@@ -2,8 +2,8 @@
 
 mod certs;
 mod completions;
-mod demo;
 mod crds;
+mod demo;
 pub mod output;
 pub mod plan;
 mod review;

@@ -61,6 +61,9 @@ impl LiveSource {
         let (outcome, reading) = match result {
             Ok(Some(value)) => (Lookup::Found, Reading::Found(value)),
             Ok(None) => (Lookup::NotFound, Reading::NotFound),
+            Err(Unread { outcome: outcome @ (Lookup::Forbidden | Lookup::UnknownKind), reason }) => {
+                (outcome, Reading::Forbidden(reason))
+            }
             Err(Unread { outcome, reason }) => (outcome, Reading::Unreadable(reason)),
         };
         self.metrics.count_lookup(outcome);

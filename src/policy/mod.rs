@@ -1,16 +1,16 @@
 //! What the user configured, checked. Built once from a [`schema::GuardPolicy`]; rules and decisions read it.
 
+mod definition;
 mod file;
 mod labels;
-mod definition;
 mod matching;
 pub mod schema;
 
 use jiff::{SignedDuration, Timestamp};
 
+pub use self::definition::definition;
 pub use self::file::ParseError;
 pub use self::labels::Weakening;
-pub use self::definition::definition;
 pub use self::matching::{Matcher, Subject};
 pub use self::schema::{Approvers, GuardPolicy, GuardPolicySpec, Mode, OnUnknown, RuleKey};
 

@@ -50,10 +50,15 @@ impl Readiness {
     pub fn missing(&self, condition: Condition, why: impl Into<String>) {
         let why = why.into();
         let mut missing = self.missing.lock();
-        if missing.get(&condition) != Some(&why) {
-            tracing::info!(condition = condition.as_str(), why, "condition not met");
-            missing.insert(condition, why);
+        match missing.get(&condition) {
+            None => tracing::info!(condition = condition.as_str(), why, "condition not met"),
+            // On the way to readiness the reason changes many times; whoever wants to see that asks for it.
+            Some(before) if *before != why => {
+                tracing::debug!(condition = condition.as_str(), why, "condition still not met");
+            }
+            Some(_) => return,
         }
+        missing.insert(condition, why);
     }
 
     /// The conditions that do not hold; empty when ready.
