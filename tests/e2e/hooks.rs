@@ -22,6 +22,7 @@ use crate::{
 
 tests!(
     hook_that_needs_a_later_object_is_refused,
+    hook_of_a_first_sync_that_needs_a_later_secret_is_refused_without_reading_secrets,
     hook_that_needs_a_later_secret_is_refused_where_secrets_may_be_read,
     hook_with_its_order_mended_is_created,
     hook_with_a_malformed_wave_is_refused,
@@ -87,8 +88,17 @@ async fn hook_that_needs_a_later_object_is_refused(world: &World) -> Result<()> 
     contradiction_is_refused(world, "hook-order", "configMapRef").await
 }
 
+async fn hook_of_a_first_sync_that_needs_a_later_secret_is_refused_without_reading_secrets(
+    world: &World,
+) -> Result<()> {
+    first_sync(world, "hook-first", "Secret").await?;
+    contradiction_is_refused(world, "hook-first", "secretRef").await
+}
+
 async fn hook_that_needs_a_later_secret_is_refused_where_secrets_may_be_read(world: &World) -> Result<()> {
-    first_sync(world, "hook-secret", "Secret").await?;
+    let application = first_sync(world, "hook-secret", "Secret").await?;
+    // After a first sync the list alone no longer tells whether the Secret is there.
+    application.patch_as_argocd(json!({"status": {"history": [{"id": 0}]}})).await?;
     let guard = world.plane.client(world.plane.service_account("cascade-guard", "cascade-guard").await?)?;
     ensure!(!may(&guard, "get", "", "secrets").await?, "the base lets the guard read Secrets");
     for object in manifests::read("manifests/components/read-secrets/roles.yaml")? {

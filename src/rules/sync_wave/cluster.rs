@@ -121,6 +121,12 @@ impl Cluster<'_> {
         found
     }
 
+    /// Where a kind may not be read (Secrets, usually) the list has to tell: before its first sync an Application has made
+    /// nothing, and what it lists as out of sync then is not there.
+    fn cannot_exist_yet(&self, object: &ObjectRef) -> bool {
+        !self.app.has_history && self.claim(object).is_some_and(|claim| claim.class == Class::Desired && !claim.synced)
+    }
+
     fn is_mine(&self, meta: &ObjectMeta) -> bool {
         let settings = self.cx.inventory.settings(&self.app.controller_namespace);
         marker(meta, settings) == Marker::Instance(&self.app.instance)
@@ -158,6 +164,7 @@ impl Surroundings for Cluster<'_> {
                     || meta.annotation(HELM_RESOURCE_POLICY) == Some("keep"),
             },
             Reading::NotFound => Presence::Missing,
+            Reading::Forbidden(_) if self.cannot_exist_yet(object) => Presence::Missing,
             Reading::Unreadable(reason) | Reading::Forbidden(reason) => Presence::Unread(reason),
         })
     }
