@@ -177,7 +177,17 @@ impl Facts {
 
     /// All objects of a kind; `None` while the answer is still out.
     pub fn list(&self, question: ListQuestion) -> Option<Reading<Arc<[Box<RawValue>]>>> {
-        match self.ask(Question::List(question)) {
+        Self::listed(self.ask(Question::List(question)))
+    }
+
+    /// The same for a list that only informs: once half of what may be read is used up it is not asked for, so that it
+    /// takes no read from what a decision hangs on.
+    pub fn list_to_inform(&self, question: ListQuestion) -> Option<Reading<Arc<[Box<RawValue>]>>> {
+        Self::listed(self.ask_within(Question::List(question), self.limit / 2))
+    }
+
+    fn listed(asked: Asked<'_>) -> Option<Reading<Arc<[Box<RawValue>]>>> {
+        match asked {
             Asked::Known(Answer::List(reading)) => Some(reading.clone()),
             Asked::Known(_) => Some(Reading::Unreadable(MISMATCH.to_owned())),
             Asked::Refused(reason) => Some(Reading::Unreadable(reason)),
@@ -196,6 +206,10 @@ impl Facts {
     }
 
     fn ask(&self, question: Question) -> Asked<'_> {
+        self.ask_within(question, self.limit)
+    }
+
+    fn ask_within(&self, question: Question, limit: usize) -> Asked<'_> {
         if let Some(answer) = self.answers.get(&question) {
             return Asked::Known(answer);
         }
@@ -204,8 +218,8 @@ impl Facts {
         }
         let mut pending = self.pending.borrow_mut();
         if !pending.contains(&question) {
-            if self.asked.get() >= self.limit {
-                return Asked::Refused(format!("more than {} objects would have to be read", self.limit));
+            if self.asked.get() >= limit {
+                return Asked::Refused(format!("more than {limit} objects would have to be read"));
             }
             self.asked.set(self.asked.get() + 1);
             pending.push(question);

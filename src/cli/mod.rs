@@ -1,8 +1,12 @@
 //! The command line. One file a command; exit codes are 0 clean, 1 findings or denied, 2 usage or environment.
 
+pub mod approvals;
+mod approve;
+mod live;
 pub mod output;
 pub mod plan;
 mod review;
+mod revoke;
 mod world;
 
 use std::process::ExitCode;
@@ -23,6 +27,12 @@ enum Command {
     Review(review::Args),
     /// Show what a delete would take with it, who claims it and what is spared
     Plan(plan::Args),
+    /// Approve the deletion of a Namespace, as the current user
+    Approve(approve::Args),
+    /// Withdraw an approval
+    Revoke(revoke::Args),
+    /// List approvals, or show everything about one Namespace that is to go
+    Approvals(approvals::Args),
 }
 
 /// Runs the command.
@@ -35,5 +45,8 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Review(args) => review::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Approve(args) => approve::run(&args),
+        Command::Revoke(args) => revoke::run(&args),
+        Command::Approvals(args) => approvals::run(&args),
     }
 }

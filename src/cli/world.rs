@@ -44,7 +44,12 @@ impl PolicyArgs {
                 parse_policy(&text).with_context(|| format!("{} is no usable GuardPolicy", path.display()))?
             }
         };
-        Ok(policy.with_ceiling(self.mode_ceiling.unwrap_or(Mode::Enforce)))
+        Ok(self.cap(policy))
+    }
+
+    /// Applies the ceiling.
+    pub fn cap(&self, policy: Policy) -> Policy {
+        policy.with_ceiling(self.mode_ceiling.unwrap_or(Mode::Enforce))
     }
 }
 

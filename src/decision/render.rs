@@ -58,6 +58,7 @@ fn message(decision: &Decision, request: &Request<'_>) -> String {
     };
     let mut lines = vec![format!("cascade-guard refuses to {verb} {}.", request.target)];
     let mut remedies: Vec<&str> = Vec::new();
+    let mut notes: Vec<&str> = Vec::new();
     for group in groups(decision, |outcome| outcome.effect == Effect::Refused) {
         let first = &group.outcomes[0].finding;
         lines.push(format!("[{}] {}", label(&group), first.summary));
@@ -73,7 +74,9 @@ fn message(decision: &Decision, request: &Request<'_>) -> String {
                 remedies.push(remedy);
             }
         }
+        notes.extend(group.outcomes.iter().flat_map(|outcome| outcome.finding.notes.iter().map(String::as_str)));
     }
+    lines.extend(notes.iter().map(|note| clip(note, 200)));
     let mut text = lines.join("\n");
     if !remedies.is_empty() {
         let way_out: Vec<String> = remedies.iter().take(4).map(|remedy| format!("> {remedy}")).collect();

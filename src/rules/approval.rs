@@ -22,6 +22,13 @@ pub const APPROVED_UID: &str = "cascade-guard.io/deletion-approved-uid";
 /// Why the Namespace may go.
 pub const REASON: &str = "cascade-guard.io/deletion-reason";
 
+/// Verb an approver holds.
+pub const APPROVE_VERB: &str = "approve";
+/// Resource on which an approver holds the verb, under the name of the Namespace. It exists in RBAC only.
+pub const APPROVE_RESOURCE: &str = "namespacedeletions";
+/// API group of that resource.
+pub const APPROVE_GROUP: &str = "cascade-guard.io";
+
 /// All four keys.
 pub const APPROVAL_KEYS: [&str; 4] = [APPROVED_BY, APPROVED_UNTIL, APPROVED_UID, REASON];
 

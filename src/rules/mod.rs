@@ -8,6 +8,7 @@ pub mod approval;
 mod context;
 mod deletion;
 mod namespace_approval;
+pub mod namespace_content;
 mod shared_claim;
 
 use jiff::Timestamp;
