@@ -4,8 +4,8 @@
 //! (from a live cluster or from a snapshot), and the rules run again. The loop ends when no rule asks anything new.
 
 use std::{
-    cell::{Cell, RefCell},
-    collections::HashMap,
+    cell::RefCell,
+    collections::{HashMap, HashSet},
     sync::Arc,
 };
 
@@ -111,7 +111,7 @@ pub enum Answer {
 pub struct Facts {
     answers: HashMap<Question, Answer>,
     pending: RefCell<Vec<Question>>,
-    asked: Cell<usize>,
+    asked: RefCell<HashSet<Question>>,
     closed: Option<String>,
     limit: usize,
 }
@@ -130,7 +130,7 @@ impl Facts {
 
     /// The same where more may be read than for a review that somebody waits for.
     pub fn with_limit(limit: usize) -> Self {
-        Self { answers: HashMap::new(), pending: RefCell::default(), asked: Cell::default(), closed: None, limit }
+        Self { answers: HashMap::new(), pending: RefCell::default(), asked: RefCell::default(), closed: None, limit }
     }
 
     /// Adds an answer.
@@ -177,22 +177,24 @@ impl Facts {
 
     /// All objects of a kind; `None` while the answer is still out.
     pub fn list(&self, question: ListQuestion) -> Option<Reading<Arc<[Box<RawValue>]>>> {
-        Self::listed(self.ask(Question::List(question)))
-    }
-
-    /// The same for a list that only informs: once half of what may be read is used up it is not asked for, so that it
-    /// takes no read from what a decision hangs on.
-    pub fn list_to_inform(&self, question: ListQuestion) -> Option<Reading<Arc<[Box<RawValue>]>>> {
-        Self::listed(self.ask_within(Question::List(question), self.limit / 2))
-    }
-
-    fn listed(asked: Asked<'_>) -> Option<Reading<Arc<[Box<RawValue>]>>> {
-        match asked {
+        match self.ask(Question::List(question)) {
             Asked::Known(Answer::List(reading)) => Some(reading.clone()),
             Asked::Known(_) => Some(Reading::Unreadable(MISMATCH.to_owned())),
             Asked::Refused(reason) => Some(Reading::Unreadable(reason)),
             Asked::Pending => None,
         }
+    }
+
+    /// The same for a list that only informs: once half of what may be read is used up it is not asked for, so that it
+    /// takes no read from what a decision hangs on.
+    pub fn list_to_inform(&self, question: ListQuestion) -> Option<Reading<Arc<[Box<RawValue>]>>> {
+        let share = self.limit / 2;
+        let wanted = Question::List(question.clone());
+        let is_new = !self.answers.contains_key(&wanted) && !self.asked.borrow().contains(&wanted);
+        if is_new && self.closed.is_none() && self.asked.borrow().len() >= share {
+            return Some(Reading::Unreadable(format!("more than {share} objects would have to be read")));
+        }
+        self.list(question)
     }
 
     /// Whether a user may do something; `None` while the answer is still out.
@@ -206,23 +208,18 @@ impl Facts {
     }
 
     fn ask(&self, question: Question) -> Asked<'_> {
-        self.ask_within(question, self.limit)
-    }
-
-    fn ask_within(&self, question: Question, limit: usize) -> Asked<'_> {
         if let Some(answer) = self.answers.get(&question) {
             return Asked::Known(answer);
         }
         if let Some(reason) = &self.closed {
             return Asked::Refused(reason.clone());
         }
-        let mut pending = self.pending.borrow_mut();
-        if !pending.contains(&question) {
-            if self.asked.get() >= limit {
-                return Asked::Refused(format!("more than {limit} objects would have to be read"));
-            }
-            self.asked.set(self.asked.get() + 1);
-            pending.push(question);
+        let mut asked = self.asked.borrow_mut();
+        if asked.len() >= self.limit && !asked.contains(&question) {
+            return Asked::Refused(format!("more than {} objects would have to be read", self.limit));
+        }
+        if asked.insert(question.clone()) {
+            self.pending.borrow_mut().push(question);
         }
         Asked::Pending
     }

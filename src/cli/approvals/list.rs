@@ -208,7 +208,7 @@ mod tests {
         );
         let text = table(&rows, &clock());
         for part in [
-            "valid      valid         2026-11-29 17:00:00 +01:00 (in 4h)     alice        CHG-7",
+            "valid      valid         2026-11-29 17:00:00 +01:00 (in 4h)    alice        CHG-7",
             "it was approved for an earlier Namespace of this name (UID other, this one is u-copied)",
             "the cascade of argocd/wanted waits for an approval",
         ] {
