@@ -46,6 +46,7 @@ impl Rule for NamespaceApproval {
         if !deletion.judged {
             return;
         }
+        let before = findings.len();
         let mut looked_into = 0;
         for item in &deletion.plan.items {
             if !item.kind.is("", "Namespace") || matches!(item.fate, Fate::Spared(_)) {
@@ -80,6 +81,13 @@ impl Rule for NamespaceApproval {
                     finding.scopes = deletion.scopes(&object);
                     findings.push(finding);
                 }
+            }
+        }
+        let refusals = findings[before..].iter().filter(|finding| finding.severity == Severity::Deny).count();
+        if refusals > 1 {
+            // Of many Namespaces the names matter more than a second way to approve each.
+            for finding in &mut findings[before..] {
+                finding.remedies.truncate(1);
             }
         }
     }
@@ -149,15 +157,13 @@ fn look_into(
         return;
     };
     findings.extend(content.obstacles().into_iter().map(|line| warning("obstacle", line)));
-    match refusal {
-        Some(refusal) => refusal.notes = content.notes(&meta.name),
-        None => {
-            findings.extend(content.taken_along(&meta.name).map(|line| warning("content", line)));
-            findings.extend(content.unread().map(|line| {
-                warning("not-read", format!("what is in Namespace {} was not all read: {line}", meta.name))
-            }));
-        }
+    if let Some(refusal) = refusal {
+        refusal.notes = content.notes(&meta.name);
+        return;
     }
+    findings.extend(content.taken_along(&meta.name).map(|line| warning("content", line)));
+    let not_all = |line| warning("not-read", format!("what is in Namespace {} was not all read: {line}", meta.name));
+    findings.extend(content.unread().map(not_all));
 }
 
 /// A Namespace on another cluster: nobody here can read its approval.

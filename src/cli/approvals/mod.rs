@@ -62,13 +62,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 async fn run_list(options: &Options) -> anyhow::Result<ExitCode> {
-    let (snapshot, policy) = match options.world.snapshot()? {
-        Some(snapshot) => (snapshot, options.world.policy.load()?),
-        None => {
-            let client = options.cluster.connect().await?;
-            let policy = live::policy(&client, &options.world.policy).await?;
-            (Live::new(client).await?.snapshot().await?, policy)
-        }
+    let (snapshot, policy) = if let Some(snapshot) = options.world.snapshot()? {
+        (snapshot, options.world.policy.load()?)
+    } else {
+        let client = options.cluster.connect().await?;
+        let policy = live::policy(&client, &options.world.policy).await?;
+        (Live::new(client).await?.snapshot().await?, policy)
     };
     let clock = Clock::system(options.world.now());
     let inventory = snapshot.inventory(&policy, (0, 0));
@@ -78,17 +77,14 @@ async fn run_list(options: &Options) -> anyhow::Result<ExitCode> {
 
 async fn run_status(namespace: &str, options: &Options) -> anyhow::Result<ExitCode> {
     let clock = Clock::system(options.world.now());
-    let status = match options.world.snapshot()? {
-        Some(snapshot) => {
-            let policy = options.world.policy.load()?;
-            status::read(namespace, &snapshot, &snapshot, &policy, clock.now).await?
-        }
-        None => {
-            let client = options.cluster.connect().await?;
-            let policy = live::policy(&client, &options.world.policy).await?;
-            let live = Live::new(client).await?;
-            status::read(namespace, &live.snapshot().await?, &live, &policy, clock.now).await?
-        }
+    let status = if let Some(snapshot) = options.world.snapshot()? {
+        let policy = options.world.policy.load()?;
+        status::read(namespace, &snapshot, &snapshot, &policy, clock.now).await?
+    } else {
+        let client = options.cluster.connect().await?;
+        let policy = live::policy(&client, &options.world.policy).await?;
+        let live = Live::new(client).await?;
+        status::read(namespace, &live.snapshot().await?, &live, &policy, clock.now).await?
     };
     status::print(&status, options.output, &clock)?;
     Ok(ExitCode::from(u8::from(!status.deletable)))

@@ -20,9 +20,12 @@ fn args(line: &str) -> Args {
     Line::parse_from(std::iter::once("approve").chain(line.split(' '))).args
 }
 
+/// The query and the body of every PATCH.
+type Patches = Arc<Mutex<Vec<(String, Value)>>>;
+
 /// An API server that knows one Namespace and one user, and notes what is patched.
-fn server(meta: Value, may: bool, refusal: Option<&'static str>) -> (Client, Arc<Mutex<Vec<(String, Value)>>>) {
-    let patches = Arc::new(Mutex::new(Vec::new()));
+fn server(meta: Value, may: bool, refusal: Option<&'static str>) -> (Client, Patches) {
+    let patches = Patches::default();
     let seen = patches.clone();
     let service = tower::service_fn(move |request: Request<Body>| {
         let (seen, meta) = (seen.clone(), meta.clone());

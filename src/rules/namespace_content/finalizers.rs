@@ -147,16 +147,4 @@ mod tests {
         assert_eq!(removed_by("kubernetes.io/pvc-protection"), Some(("Kubernetes", false)));
         assert_eq!(removed_by("example.com/mine"), None);
     }
-
-    #[test]
-    fn page_of_the_rule_names_every_known_finalizer() {
-        let page =
-            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/rules/namespace-approval.md")).unwrap();
-        for known in KNOWN {
-            let pattern = known.pattern.written();
-            let row = page.lines().find(|line| line.contains(&format!("`{pattern}`")));
-            let row = row.unwrap_or_else(|| panic!("the page does not name {pattern}"));
-            assert!(row.contains(known.removed_by), "the page names another controller for {pattern}: {row}");
-        }
-    }
 }

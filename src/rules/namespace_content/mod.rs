@@ -177,7 +177,7 @@ pub fn look_into(
     content.load_balancers = services?.counted(&mut content, "Services", |listed| listed.spec.kind == "LoadBalancer");
     content.ingresses = ingresses?.counted(&mut content, "Ingresses", |_| true);
     jobs?.counted(&mut content, "Jobs", |_| true);
-    unavailable(apis?, &mut content);
+    unavailable(&apis?, &mut content);
     for (kind, reading) in customs {
         custom_resources(kind, reading?, &mut content);
     }
@@ -227,7 +227,7 @@ fn itself(meta: &ObjectMeta, raw: Option<&RawValue>, content: &mut Content) {
 
 /// An aggregated API that does not answer (`kube-aggregator`, condition `Available`) fails the discovery by which the
 /// namespace controller finds out what is left.
-fn unavailable(listed: Objects, content: &mut Content) {
+fn unavailable(listed: &Objects, content: &mut Content) {
     let Some(objects) = listed.objects(content, "APIServices") else { return };
     for listed in objects {
         let down = |condition: &Condition| condition.kind == "Available" && condition.status == "False";

@@ -157,3 +157,15 @@ fn namespace_that_hangs_says_so_itself() {
     assert_eq!(content.conditions, ["NamespaceContentRemaining: ingresses.networking.k8s.io has 1 resource instances"]);
     assert_eq!(content.obstacles(), ["Namespace shop waits for its controller (example.com/mine)"]);
 }
+
+#[test]
+fn page_of_the_rule_names_every_known_finalizer() {
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/rules/namespace-approval.md")).unwrap();
+    for known in finalizers::KNOWN {
+        let pattern = known.pattern.written();
+        let row = page.lines().find(|line| line.contains(&format!("`{pattern}`")));
+        let row = row.unwrap_or_else(|| panic!("the page does not name {pattern}"));
+        assert!(row.contains(known.removed_by), "the page names another controller for {pattern}: {row}");
+    }
+}
