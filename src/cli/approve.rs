@@ -129,6 +129,10 @@ impl Approved {
             "--for {lasts:#} is longer than the policy allows, {:#} (rules.namespaceApproval.maxTTL)",
             policy.max_ttl
         );
+        ensure!(
+            !policy.spec.rules.namespace_approval.require_reason || !reason.trim().is_empty(),
+            "the policy wants a reason (rules.namespaceApproval.requireReason); pass --reason"
+        );
         // Whole seconds, rounded down: nobody types fractions, and an end just beyond what is allowed would be refused.
         let end = now.checked_add(lasts).and_then(|end| Timestamp::from_second(end.as_second()));
         let until = end.context("--for leads beyond the end of time")?;
@@ -191,9 +195,11 @@ pub(super) async fn write(client: &Client, namespace: &str, patch: &Value) -> an
 async fn confirmed(meta: &ObjectMeta, client: &Client, policy: &Policy) -> anyhow::Result<bool> {
     ensure!(std::io::stdin().is_terminal(), "nobody is there to confirm the name of the Namespace; pass --yes");
     let live = Live::new(client.clone()).await?;
-    let inventory = live.snapshot().await?.inventory(policy, (0, 0));
-    let content =
+    let world = live.world_of(&meta.name).await?;
+    let inventory = world.snapshot.inventory(policy, (0, 0));
+    let mut content =
         status::content(meta, &inventory, &live).await.context("what is in the Namespace cannot be found out")?;
+    content.not_read.extend(world.not_read);
     output::aside(&format!("Namespace {} (UID {})\n{}", meta.name, meta.uid, status::checklist(&content)));
     let answer = output::ask(&format!("Type the name of the Namespace to approve its deletion ({}): ", meta.name))?;
     Ok(answer == meta.name)

@@ -24,7 +24,8 @@ use crate::{
     facts::{Answer, ListQuestion, Question, Reading},
     judge::Source,
     object::{GroupKind, ObjectMeta, ObjectRef},
-    policy::{GuardPolicy, POLICY_NAME, Policy},
+    policy::{GuardPolicy, GuardPolicySpec, Mode, POLICY_NAME, Policy},
+    rules::namespace_content::NotRead,
     snapshot::Snapshot,
 };
 
@@ -102,22 +103,30 @@ pub async fn may(client: &Client, verb: &str, group: &str, resource: &str, name:
     Ok(answer.map_err(in_words)?.status.is_some_and(|status| status.allowed))
 }
 
-/// The policy of a file, if one is named, or else of the cluster. Where it cannot be read the defaults are assumed, and
-/// that is said.
+/// The policy of a file, if one is named, or else of the cluster. Where there is none every rule is in audit; where it cannot
+/// be read the approval of Namespaces is taken to be enforced. Both are said.
 pub async fn policy(client: &Client, args: &PolicyArgs) -> anyhow::Result<Policy> {
     if args.policy.is_some() {
         return args.load();
     }
+    let none = || {
+        output::note(&format!("there is no GuardPolicy {POLICY_NAME}, so nothing is refused here; maxTTL is 24h"));
+        args.load()
+    };
     let why = match Api::<GuardPolicy>::all(client.clone()).get_opt(POLICY_NAME).await {
         Ok(Some(policy)) => match Policy::new(policy.spec) {
             Ok(policy) => return Ok(args.cap(policy)),
-            Err(error) => format!("GuardPolicy {POLICY_NAME} is not valid ({error})"),
+            Err(error) => format!("is not valid ({error})"),
         },
-        Ok(None) => format!("there is no GuardPolicy {POLICY_NAME}"),
-        Err(error) => format!("GuardPolicy {POLICY_NAME} cannot be read ({:#})", in_words(error)),
+        Ok(None) => return none(),
+        // Without a definition there is no such path.
+        Err(kube::Error::Api(status)) if status.code == 404 => return none(),
+        Err(error) => format!("cannot be read ({:#})", in_words(error)),
     };
-    output::note(&format!("{why}; its defaults are assumed, such as maxTTL 24h"));
-    args.load()
+    output::note(&format!("GuardPolicy {POLICY_NAME} {why}; approvals are taken to be enforced, with maxTTL 24h"));
+    let mut spec = GuardPolicySpec::default();
+    spec.rules.namespace_approval.mode = Mode::Enforce;
+    Ok(args.cap(Policy::new(spec)?))
 }
 
 /// An error of the API server, in its own words.
@@ -126,6 +135,14 @@ pub fn in_words(error: kube::Error) -> anyhow::Error {
         kube::Error::Api(status) if !status.message.is_empty() => anyhow::anyhow!("{}", status.message),
         other => other.into(),
     }
+}
+
+/// Namespaces and Applications, as far as the current user may list them.
+pub struct World {
+    /// What there is.
+    pub snapshot: Snapshot,
+    /// Applications, if they could not be listed.
+    pub not_read: Option<NotRead>,
 }
 
 /// Reads the cluster as the current user may.
@@ -142,10 +159,24 @@ impl Live {
         Ok(Self { client, discovery })
     }
 
-    /// Namespaces and Applications, as a snapshot. Applications that cannot be read are named and left out.
-    pub async fn snapshot(&self) -> anyhow::Result<Snapshot> {
-        let mut items =
-            self.everything(&GroupKind::new("", "Namespace")).await.context("Namespaces cannot be listed")?;
+    /// All Namespaces and Applications.
+    pub async fn world(&self) -> anyhow::Result<World> {
+        let namespaces = self.everything(&GroupKind::new("", "Namespace")).await;
+        self.around(namespaces.context("Namespaces cannot be listed")?).await
+    }
+
+    /// One Namespace and all Applications: who may approve one Namespace may not list the others.
+    pub async fn world_of(&self, namespace: &str) -> anyhow::Result<World> {
+        match self.get(&ObjectRef::namespace(namespace)).await {
+            Reading::Found(found) => self.around(vec![found]).await,
+            Reading::NotFound => bail!("there is no Namespace {namespace}"),
+            Reading::Unreadable(why) | Reading::Forbidden(why) => bail!("Namespace {namespace} cannot be read: {why}"),
+        }
+    }
+
+    /// Adds the Applications. Those that cannot be read are named and left out.
+    async fn around(&self, mut items: Vec<serde_json::Value>) -> anyhow::Result<World> {
+        let mut not_read = None;
         match self.everything(&GroupKind::new(crate::object::ARGO_GROUP, "Application")).await {
             Ok(applications) => items.extend(applications.into_iter().filter(|application| {
                 let problem = serde_json::from_str::<Application<'_>>(&application.to_string()).err();
@@ -154,10 +185,12 @@ impl Live {
                 }
                 problem.is_none()
             })),
-            Err(error) => output::note(&format!("Applications are not known here: {error:#}")),
+            Err(error) => {
+                not_read = Some(NotRead { what: "Applications".to_owned(), why: format!("{error:#}") });
+            }
         }
         let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
-        Ok(Snapshot::parse("the cluster", list.to_string())?)
+        Ok(World { snapshot: Snapshot::parse("the cluster", list.to_string())?, not_read })
     }
 
     fn served(&self, kind: &GroupKind) -> Result<(ApiResource, bool), String> {
@@ -271,7 +304,7 @@ fn written(mut object: DynamicObject, resource: &ApiResource) -> anyhow::Result<
 
 fn unread<T>(error: kube::Error) -> Reading<T> {
     match error {
-        kube::Error::Api(status) if status.code == 403 => Reading::Forbidden("you may not list them".to_owned()),
+        kube::Error::Api(status) if status.code == 403 => Reading::Forbidden("you may not read them".to_owned()),
         other => Reading::Unreadable(format!("{:#}", in_words(other))),
     }
 }

@@ -205,7 +205,9 @@ pub fn how_to_approve(meta: &ObjectMeta, now: Timestamp, policy: &Policy) -> [St
     let rule = &policy.spec.rules.namespace_approval;
     let name = &meta.name;
     let lasts = policy.max_ttl.min(SignedDuration::from_hours(2));
+    // Nobody types fractions of a second.
     let until = now.saturating_add(lasts).unwrap_or(now);
+    let until = Timestamp::from_second(until.as_second()).unwrap_or(until);
     let who = if rule.four_eyes { "ANOTHER_THAN_THE_DELETER" } else { "YOUR_USER_NAME" };
     let (long, short) =
         if rule.require_reason { (" --reason \"WHY\"", format!(" {REASON}=\"WHY\"")) } else { ("", String::new()) };

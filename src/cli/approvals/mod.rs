@@ -11,7 +11,7 @@ use clap::Subcommand;
 pub use self::times::Clock;
 use super::{
     live::{self, ClusterArgs, Live},
-    output::Format,
+    output::{self, Format},
     world::WorldArgs,
 };
 
@@ -67,7 +67,11 @@ async fn run_list(options: &Options) -> anyhow::Result<ExitCode> {
     } else {
         let client = options.cluster.connect().await?;
         let policy = live::policy(&client, &options.world.policy).await?;
-        (Live::new(client).await?.snapshot().await?, policy)
+        let world = Live::new(client).await?.world().await?;
+        if let Some(unread) = world.not_read {
+            output::note(&format!("what waits for an approval is not known: {}: {}", unread.what, unread.why));
+        }
+        (world.snapshot, policy)
     };
     let clock = Clock::system(options.world.now());
     let inventory = snapshot.inventory(&policy, (0, 0));
@@ -84,7 +88,10 @@ async fn run_status(namespace: &str, options: &Options) -> anyhow::Result<ExitCo
         let client = options.cluster.connect().await?;
         let policy = live::policy(&client, &options.world.policy).await?;
         let live = Live::new(client).await?;
-        status::read(namespace, &live.snapshot().await?, &live, &policy, clock.now).await?
+        let world = live.world_of(namespace).await?;
+        let mut status = status::read(namespace, &world.snapshot, &live, &policy, clock.now).await?;
+        status.content.not_read.extend(world.not_read);
+        status
     };
     status::print(&status, options.output, &clock)?;
     Ok(ExitCode::from(u8::from(!status.deletable)))

@@ -139,7 +139,10 @@ pub fn text(status: &Status, clock: &Clock) -> String {
 /// What is in a Namespace, whole.
 pub fn checklist(content: &Content) -> String {
     let mut text = String::from("What goes with it:\n");
-    let apps = if content.applications.is_empty() {
+    let unread = |what: &str| content.not_read.iter().any(|unread| unread.what == what);
+    let apps = if unread("Applications") {
+        "not read".to_owned()
+    } else if content.applications.is_empty() {
         "none".to_owned()
     } else {
         format!("{} ({} claimed objects)", content.applications.join(", "), content.claimed_objects)

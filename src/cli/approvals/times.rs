@@ -34,13 +34,13 @@ impl Clock {
     }
 }
 
-/// Minutes, or seconds where it is less than one.
+/// Whole minutes, or seconds where it is less than one.
 fn rough(duration: SignedDuration) -> String {
-    let seconds = duration.as_secs();
+    let seconds = (duration.as_millis() + 500) / 1000;
     if seconds < 60 {
         return format!("{seconds}s");
     }
-    format!("{:#}", SignedDuration::from_mins(seconds / 60))
+    format!("{:#}", SignedDuration::from_mins(i64::try_from((seconds + 30) / 60).unwrap_or(i64::MAX / 60)))
 }
 
 #[cfg(test)]
@@ -52,7 +52,7 @@ mod tests {
         let now = "2026-11-29T12:00:00Z".parse().unwrap();
         let clock = Clock::new(now, TimeZone::fixed(jiff::tz::offset(1)));
         let shown = |time: &str| clock.local_and_left(time.parse().unwrap());
-        assert_eq!(shown("2026-11-29T13:40:30Z"), "2026-11-29 14:40:30 +01:00 (in 1h 40m)");
+        assert_eq!(shown("2026-11-29T13:40:30Z"), "2026-11-29 14:40:30 +01:00 (in 1h 41m)");
         assert_eq!(shown("2026-11-29T11:59:30Z"), "2026-11-29 12:59:30 +01:00 (30s ago)");
     }
 }

@@ -122,7 +122,7 @@ async fn what_the_policy_forbids_is_not_even_sent() {
     let (client, patches) = server(shop(), true, None);
     for (line, options, said) in [
         ("shop --yes --for 3h", "maxTTL: 2h", "--for 3h is longer than the policy allows, 2h"),
-        ("shop --yes", "requireReason: true", "its approval gives no reason"),
+        ("shop --yes", "requireReason: true", "pass --reason"),
     ] {
         let error = run_against(line, &client, &policy(options)).await.unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
