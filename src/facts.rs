@@ -185,6 +185,18 @@ impl Facts {
         }
     }
 
+    /// The same for a list that only informs: once half of what may be read is used up it is not asked for, so that it
+    /// takes no read from what a decision hangs on.
+    pub fn list_to_inform(&self, question: ListQuestion) -> Option<Reading<Arc<[Box<RawValue>]>>> {
+        let share = self.limit / 2;
+        let wanted = Question::List(question.clone());
+        let is_new = !self.answers.contains_key(&wanted) && !self.asked.borrow().contains(&wanted);
+        if is_new && self.closed.is_none() && self.asked.borrow().len() >= share {
+            return Some(Reading::Unreadable(format!("more than {share} objects would have to be read")));
+        }
+        self.list(question)
+    }
+
     /// Whether a user may do something; `None` while the answer is still out.
     pub fn access(&self, question: AccessQuestion) -> Option<Reading<bool>> {
         match self.ask(Question::Access(question)) {

@@ -1,12 +1,16 @@
 //! The command line. One file a command; exit codes are 0 clean, 1 findings or denied, 2 usage or environment.
 
+pub mod approvals;
+mod approve;
 mod certs;
 mod completions;
 mod crds;
 mod demo;
+mod live;
 pub mod output;
 pub mod plan;
 mod review;
+mod revoke;
 mod serve;
 mod world;
 
@@ -38,6 +42,12 @@ enum Command {
     Completions(completions::Args),
     /// Print the custom resource definitions as YAML
     Crds,
+    /// Approve the deletion of a Namespace, as the current user
+    Approve(approve::Args),
+    /// Withdraw an approval
+    Revoke(revoke::Args),
+    /// List approvals, or show everything about one Namespace that is to go
+    Approvals(approvals::Args),
 }
 
 /// Runs the command.
@@ -55,5 +65,8 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Certs(args) => certs::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Crds => crds::run(),
+        Command::Approve(args) => approve::run(&args),
+        Command::Revoke(args) => revoke::run(&args),
+        Command::Approvals(args) => approvals::run(&args),
     }
 }

@@ -1,6 +1,6 @@
 //! Everything a command prints goes through here.
 
-use std::io::{self, Write};
+use std::io::{self, BufRead as _, Write};
 
 use serde::Serialize;
 
@@ -41,4 +41,45 @@ pub fn line(text: &str) -> io::Result<()> {
 /// Says on standard error why a command could not do its work.
 pub fn complain(error: &anyhow::Error) {
     let _ = writeln!(io::stderr().lock(), "error: {error:#}");
+}
+
+/// Says on standard error what a reader of the result should know.
+pub fn note(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "note: {text}");
+}
+
+/// Says on standard error what was refused, in the words of whoever refused it.
+pub fn refusal(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Says on standard error what is to be read before an answer.
+pub fn aside(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Asks on standard error and reads one line from standard input.
+///
+/// # Errors
+/// When standard input cannot be read.
+pub fn ask(question: &str) -> io::Result<String> {
+    let mut error = io::stderr().lock();
+    let _ = write!(error, "{question}");
+    let _ = error.flush();
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(answer.trim().to_owned())
+}
+
+/// Columns as wide as their widest cell; the last one is not filled up.
+pub fn table(rows: &[Vec<String>]) -> String {
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let lines = rows.iter().map(|row| {
+        let cells = row.iter().enumerate().map(|(column, cell)| {
+            let fill = width(column).unwrap_or_default() - cell.chars().count();
+            format!("{cell}{}", " ".repeat(fill))
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }

@@ -70,6 +70,8 @@ pub struct Finding {
     pub approved_by: String,
     /// What to do now: one command or sentence each.
     pub remedies: Vec<String>,
+    /// What else is good to know, one line each. The first to go where a message would be too long.
+    pub notes: Vec<String>,
 }
 
 impl Finding {
@@ -89,6 +91,7 @@ impl Finding {
             claimants: Vec::new(),
             approved_by: String::new(),
             remedies: Vec::new(),
+            notes: Vec::new(),
         }
     }
 
@@ -218,6 +221,11 @@ impl Decision {
     pub fn is_plain_allow(&self) -> bool {
         self.outcomes.iter().all(|outcome| outcome.effect == Effect::Dropped)
     }
+}
+
+/// The mode that will apply to a finding: for rules that would ask around only for an answer that somebody hears.
+pub fn mode_of(finding: &Finding, policy: &Policy, inventory: &Inventory, user: &str, now: Timestamp) -> Mode {
+    weakest(finding, policy, inventory, user, now).mode
 }
 
 fn weakest(finding: &Finding, policy: &Policy, inventory: &Inventory, user: &str, now: Timestamp) -> Resolved {

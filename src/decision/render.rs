@@ -8,8 +8,6 @@ use crate::admission::{Operation, Request, Response};
 
 /// A message is cut so as not to exceed this many characters.
 const MAX_MESSAGE: usize = 1000;
-/// Of that, what was found may take so much before the way out.
-const MAX_FOUND: usize = 650;
 /// So many objects are named for each rule, then they are counted.
 const MAX_OBJECTS: usize = 5;
 /// A longer warning is cut; the API server asks for 120 at most.
@@ -60,6 +58,7 @@ fn message(decision: &Decision, request: &Request<'_>) -> String {
     };
     let mut lines = vec![format!("cascade-guard refuses to {verb} {}.", request.target)];
     let mut remedies: Vec<&str> = Vec::new();
+    let mut notes: Vec<&str> = Vec::new();
     for group in groups(decision, |outcome| outcome.effect == Effect::Refused) {
         let first = &group.outcomes[0].finding;
         lines.push(format!("[{}] {}", label(&group), first.summary));
@@ -75,27 +74,26 @@ fn message(decision: &Decision, request: &Request<'_>) -> String {
                 remedies.push(remedy);
             }
         }
+        notes.extend(group.outcomes.iter().flat_map(|outcome| outcome.finding.notes.iter().map(String::as_str)));
     }
+    lines.extend(notes.iter().map(|note| clip(note, 200)));
     let text = lines.join("\n");
     if remedies.is_empty() {
         return clip(&text, MAX_MESSAGE);
     }
-    // The way out is what people need most, but not without what it is the way out of: long findings are cut to make room
-    // for the first remedy, and further remedies are left out where they do not fit.
-    let mut way_out = String::from("\nWhat to do:");
-    let mut left = MAX_MESSAGE.saturating_sub(text.chars().count().min(MAX_FOUND) + way_out.len());
-    for (index, remedy) in remedies.iter().enumerate() {
+    // The way out is what people need most: room is made for the first remedy, the others follow where they fit.
+    let mut way_out = format!("\nWhat to do:\n> {}", clip(remedies[0], MAX_MESSAGE / 2));
+    let found = clip(&text, MAX_MESSAGE - way_out.chars().count());
+    let mut left = MAX_MESSAGE - way_out.chars().count() - found.chars().count();
+    for remedy in &remedies[1..] {
         let line = format!("\n> {remedy}");
         let length = line.chars().count();
         if length <= left {
             way_out.push_str(&line);
             left -= length;
-        } else if index == 0 {
-            way_out.push_str(&clip(&line, left));
-            break;
         }
     }
-    format!("{}{way_out}", clip(&text, MAX_MESSAGE - way_out.chars().count()))
+    found + &way_out
 }
 
 fn label(group: &Group<'_>) -> String {

@@ -22,6 +22,13 @@ pub const APPROVED_UID: &str = "cascade-guard.io/deletion-approved-uid";
 /// Why the Namespace may go.
 pub const REASON: &str = "cascade-guard.io/deletion-reason";
 
+/// Verb an approver holds.
+pub const APPROVE_VERB: &str = "approve";
+/// Resource on which an approver holds the verb, under the name of the Namespace. It exists in RBAC only.
+pub const APPROVE_RESOURCE: &str = "namespacedeletions";
+/// API group of that resource.
+pub const APPROVE_GROUP: &str = "cascade-guard.io";
+
 /// All four keys.
 pub const APPROVAL_KEYS: [&str; 4] = [APPROVED_BY, APPROVED_UNTIL, APPROVED_UID, REASON];
 
@@ -198,8 +205,8 @@ pub fn how_to_approve(meta: &ObjectMeta, now: Timestamp, policy: &Policy) -> [St
     let rule = &policy.spec.rules.namespace_approval;
     let name = &meta.name;
     let lasts = policy.max_ttl.min(SignedDuration::from_hours(2));
+    // Nobody types fractions of a second.
     let until = now.saturating_add(lasts).unwrap_or(now);
-    // Nobody wants to type fractions of a second.
     let until = Timestamp::from_second(until.as_second()).unwrap_or(until);
     let who = if rule.four_eyes { "ANOTHER_THAN_THE_DELETER" } else { "YOUR_USER_NAME" };
     let (long, short) =

@@ -11,12 +11,12 @@ use super::{
 };
 use crate::{
     admission::{Operation, Request},
-    decision::{BREAK_GLASS, Finding, Severity},
+    decision::{BREAK_GLASS, Finding, Severity, mode_of},
     facts::{Facts, Reading},
     inventory::Inventory,
     object::ObjectMeta,
     plan::Inputs,
-    policy::Policy,
+    policy::{Mode, Policy},
 };
 
 /// A request and everything known around it.
@@ -128,6 +128,11 @@ impl<'a> Context<'a> {
         .check("not-ready")
         .detail(format!("{} cannot be judged before the caches are in sync", self.request.target))
         .remedy("try again in a few seconds; kubectl -n cascade-guard get pods shows whether it becomes ready")
+    }
+
+    /// The mode that will apply to a finding.
+    pub(super) fn mode_of(&self, finding: &Finding) -> Mode {
+        mode_of(finding, self.policy, self.inventory, &self.request.user.username, self.now)
     }
 
     /// The reason by which every rule is waived for this request, if there is one.

@@ -9,6 +9,7 @@ mod approval_integrity;
 mod context;
 mod deletion;
 mod namespace_approval;
+pub mod namespace_content;
 mod shared_claim;
 mod shared_update;
 pub mod sync_wave;

@@ -1,12 +1,11 @@
 //! `namespace-approval`: a Namespace goes only after someone who may say so has said so.
 
-use std::collections::BTreeSet;
-
 use jiff::Timestamp;
 
 use super::{
     Context, Deletion, Rule, RuleMeta,
     approval::{Approval, how_to_approve, problems_at_delete},
+    namespace_content,
 };
 use crate::{
     admission::{Operation, Request},
@@ -15,7 +14,7 @@ use crate::{
     inventory::LOCAL,
     object::{ObjectMeta, ObjectRef},
     plan::{Explanation, Fate, Via},
-    policy::RuleKey,
+    policy::{Mode, RuleKey},
 };
 
 static META: RuleMeta = RuleMeta {
@@ -47,6 +46,8 @@ impl Rule for NamespaceApproval {
         if !deletion.judged {
             return;
         }
+        let before = findings.len();
+        let mut looked_into = 0;
         for item in &deletion.plan.items {
             if !item.kind.is("", "Namespace") || matches!(item.fate, Fate::Spared(_)) {
                 continue;
@@ -63,7 +64,16 @@ impl Rule for NamespaceApproval {
             match meta {
                 None => {}
                 Some(Ok(meta)) if meta.is_terminating() => {}
-                Some(Ok(meta)) => judge(cx, deletion, &object, &meta, findings),
+                Some(Ok(meta)) => {
+                    let mut refusal = judge(cx, deletion, &object, &meta);
+                    // Whoever deletes many Namespaces at once is not kept waiting for what is in each of them.
+                    let reading = looked_into < LOOKED_INTO || cx.inputs().thorough;
+                    if reading && (refusal.is_some() || (item.via == Via::Root && deletion.root)) {
+                        looked_into += 1;
+                        look_into(cx, deletion, &meta, refusal.as_mut(), findings);
+                    }
+                    findings.extend(refusal);
+                }
                 Some(Err(reason)) => {
                     let mut finding = Finding::new(&META, Severity::Deny, object.clone(), SUMMARY)
                         .detail(format!("{object}: whether it was approved cannot be read ({reason})"))
@@ -73,8 +83,18 @@ impl Rule for NamespaceApproval {
                 }
             }
         }
+        let refusals = findings[before..].iter().filter(|finding| finding.severity == Severity::Deny).count();
+        if refusals > 1 {
+            // Of many Namespaces the names matter more than a second way to approve each.
+            for finding in &mut findings[before..] {
+                finding.remedies.truncate(1);
+            }
+        }
     }
 }
+
+/// The content of so many Namespaces is looked at for one answer.
+const LOOKED_INTO: usize = 2;
 
 const SUMMARY: &str = "a Namespace that was not approved would be deleted, with everything in it";
 
@@ -87,21 +107,19 @@ fn read(cx: &Context<'_>, object: &ObjectRef) -> Option<Result<ObjectMeta, Strin
     })
 }
 
-fn judge(cx: &Context<'_>, deletion: &Deletion, object: &ObjectRef, meta: &ObjectMeta, findings: &mut Vec<Finding>) {
+/// The refusal of a Namespace that is not approved; `None` if it is.
+fn judge(cx: &Context<'_>, deletion: &Deletion, object: &ObjectRef, meta: &ObjectMeta) -> Option<Finding> {
     let problems = problems_at_delete(meta, judged_at(cx, deletion), cx.policy, &cx.request.user.username);
     if problems.is_empty() {
-        return;
+        return None;
     }
     let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    let mut finding = Finding::new(&META, Severity::Deny, object.clone(), SUMMARY).detail(format!(
-        "{object}: {}{}",
-        problems.join("; "),
-        inhabitants(cx, &object.name)
-    ));
+    let mut finding = Finding::new(&META, Severity::Deny, object.clone(), SUMMARY)
+        .detail(format!("{object}: {}", problems.join("; ")));
     finding.remedies.extend(how_to_approve(meta, cx.now, cx.policy));
     finding.scopes = deletion.scopes(object);
     Approval::read(meta).by.clone_into(&mut finding.approved_by);
-    findings.push(finding);
+    Some(finding)
 }
 
 /// Below an admitted cascade an approval is judged at the time the cascade began, so that one which ends half-way strands
@@ -115,26 +133,37 @@ fn judged_at(cx: &Context<'_>, deletion: &Deletion) -> Timestamp {
     }
 }
 
-/// Who lives in a Namespace: Applications that claim something there or deploy there.
-fn inhabitants(cx: &Context<'_>, namespace: &str) -> String {
-    let inventory = cx.inventory;
-    let mut apps: BTreeSet<String> = BTreeSet::new();
-    let mut objects = 0;
-    for (id, bucket) in inventory.claims().in_namespace(LOCAL, namespace) {
-        for app in bucket.apps().filter_map(|app| inventory.app(app)) {
-            objects += app.claims.iter().filter(|claim| claim.bucket == id && app.claims_class(claim.class)).count();
-            apps.insert(app.path());
-        }
+/// Adds what is in a Namespace and what would keep it from going: to the refusal, or as warnings to whoever may delete it.
+/// Nothing is read for an answer that nobody hears, nor before the plan itself is known.
+fn look_into(
+    cx: &Context<'_>,
+    deletion: &Deletion,
+    meta: &ObjectMeta,
+    refusal: Option<&mut Finding>,
+    findings: &mut Vec<Finding>,
+) {
+    let object = ObjectRef::namespace(&meta.name);
+    let warning = |check: &'static str, detail: String| {
+        let mut finding =
+            Finding::new(&META, Severity::Warn, object.clone(), "what is in the Namespace").check(check).detail(detail);
+        finding.scopes = deletion.scopes(&object);
+        finding
+    };
+    if deletion.plan.pending || cx.mode_of(&warning("", String::new())) == Mode::Off {
+        return;
     }
-    let deploys_here = |app: &crate::inventory::App| app.cluster == LOCAL && app.destination.namespace == namespace;
-    apps.extend(inventory.applications().filter(|(_, app)| deploys_here(app)).map(|(_, app)| app.path()));
-    if apps.is_empty() {
-        return String::new();
+    let raw = cx.stored().map(|(raw, _)| raw).filter(|_| deletion.object == object);
+    let Some(content) = namespace_content::look_into(cx.inventory, cx.facts, meta, raw, cx.inputs().thorough) else {
+        return;
+    };
+    findings.extend(content.obstacles().into_iter().map(|line| warning("obstacle", line)));
+    if let Some(refusal) = refusal {
+        refusal.notes = content.notes(&meta.name);
+        return;
     }
-    let count = apps.len();
-    let named: Vec<String> = apps.into_iter().take(3).collect();
-    let more = if count > named.len() { format!(" and {} more", count - named.len()) } else { String::new() };
-    format!("; {objects} claimed objects of {}{more} are in it", named.join(", "))
+    findings.extend(content.taken_along(&meta.name).map(|line| warning("content", line)));
+    let not_all = |line| warning("not-read", format!("what is in Namespace {} was not all read: {line}", meta.name));
+    findings.extend(content.unread().map(not_all));
 }
 
 /// A Namespace on another cluster: nobody here can read its approval.

@@ -8,6 +8,7 @@
 )]
 
 mod acceptance;
+mod approval;
 mod architecture;
 mod deletes;
 mod properties;

@@ -1,0 +1,98 @@
+//! `approvals`: what is approved, by whom, until when, and what is still in a Namespace that is to go.
+
+pub mod list;
+pub mod status;
+mod times;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+pub use self::times::Clock;
+use super::{
+    live::{self, ClusterArgs, Live},
+    output::{self, Format},
+    world::WorldArgs,
+};
+
+/// Arguments of `approvals`.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    list: Options,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List every approval, and Namespaces whose deletion waits for one
+    List(Options),
+    /// Show everything about one Namespace: its approval, what is in it, what would keep it from going
+    Status {
+        /// Name of the Namespace
+        namespace: String,
+        #[command(flatten)]
+        options: Options,
+    },
+}
+
+/// What `list` and `status` have in common.
+#[derive(Debug, clap::Args)]
+struct Options {
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    output: Format,
+    #[command(flatten)]
+    world: WorldArgs,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+/// `list`: exit 0. `status`: exit 0 if the Namespace may be deleted now, 1 if not.
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        match &args.action {
+            None => run_list(&args.list).await,
+            Some(Action::List(options)) => run_list(options).await,
+            Some(Action::Status { namespace, options }) => run_status(namespace, options).await,
+        }
+    })
+}
+
+async fn run_list(options: &Options) -> anyhow::Result<ExitCode> {
+    let (snapshot, policy) = if let Some(snapshot) = options.world.snapshot()? {
+        (snapshot, options.world.policy.load()?)
+    } else {
+        let client = options.cluster.connect().await?;
+        let policy = live::policy(&client, &options.world.policy).await?;
+        let world = Live::new(client).await?.world().await?;
+        if let Some(unread) = world.not_read {
+            output::note(&format!("what waits for an approval is not known: {}: {}", unread.what, unread.why));
+        }
+        (world.snapshot, policy)
+    };
+    let clock = Clock::system(options.world.now());
+    let inventory = snapshot.inventory(&policy, (0, 0));
+    list::print(&list::rows(&inventory, &policy, clock.now), options.output, &clock)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn run_status(namespace: &str, options: &Options) -> anyhow::Result<ExitCode> {
+    let clock = Clock::system(options.world.now());
+    let status = if let Some(snapshot) = options.world.snapshot()? {
+        let policy = options.world.policy.load()?;
+        status::read(namespace, &snapshot, &snapshot, &policy, clock.now).await?
+    } else {
+        let client = options.cluster.connect().await?;
+        let policy = live::policy(&client, &options.world.policy).await?;
+        let live = Live::new(client).await?;
+        let world = live.world_of(namespace).await?;
+        let mut status = status::read(namespace, &world.snapshot, &live, &policy, clock.now).await?;
+        status.content.not_read.extend(world.not_read);
+        status
+    };
+    status::print(&status, options.output, &clock)?;
+    Ok(ExitCode::from(u8::from(!status.deletable)))
+}
