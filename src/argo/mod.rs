@@ -7,5 +7,5 @@ pub mod sync_options;
 pub mod tracking;
 
 pub use application::{Application, Class, Entry};
-pub use destination::{Clusters, Destination};
+pub use destination::{ClusterSecret, Clusters, Destination};
 pub use tracking::{Marker, TrackingId, TrackingMethod};

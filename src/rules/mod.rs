@@ -7,6 +7,7 @@
 pub mod approval;
 mod approval_integrity;
 mod context;
+mod control_plane;
 mod deletion;
 mod namespace_approval;
 mod shared_claim;
@@ -63,6 +64,7 @@ pub static RULES: &[&dyn Rule] = &[
     &namespace_approval::NamespaceApproval,
     &shared_update::SharedUpdate,
     &approval_integrity::ApprovalIntegrity,
+    &control_plane::ControlPlane,
 ];
 
 /// Judges a request with what is known so far. While [`Facts::take_pending`] yields questions the result is provisional.

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 pub use self::load::LoadError;
 use crate::{
     argo::{
-        Application, Clusters,
+        Application, ClusterSecret, Clusters,
         tracking::{INSTANCE_LABEL, TrackingMethod, TrackingSettings},
     },
     facts::{Answer, ListQuestion, Question, Reading},
@@ -117,10 +117,13 @@ impl Snapshot {
     }
 
     fn clusters(&self, policy: &Policy) -> Clusters {
-        let secrets: Vec<(String, String)> =
-            self.of_kind("", "Secret").filter_map(|stored| cluster_secret(&stored.meta, self.raw(stored))).collect();
+        let secrets: Vec<ClusterSecret> = self
+            .of_kind("", "Secret")
+            .filter(|stored| ClusterSecret::is_registered_by(&stored.meta))
+            .filter_map(|stored| ClusterSecret::read(self.raw(stored)))
+            .collect();
         let aliases = policy.spec.argocd.cluster_aliases.iter().map(|group| group.iter().map(String::as_str).collect());
-        Clusters::new(aliases.chain(secrets.iter().map(|(name, server)| vec![name.as_str(), server.as_str()])))
+        Clusters::new(aliases.chain(secrets.iter().map(|secret| vec![secret.name.as_str(), secret.server.as_str()])))
     }
 
     fn cluster_scoped(&self) -> std::collections::HashSet<GroupKind> {
@@ -236,29 +239,6 @@ pub fn settings(raw: &str) -> Option<TrackingSettings> {
         },
         installation_id: get("installationID").to_owned(),
     })
-}
-
-/// Name and server of a cluster Secret.
-fn cluster_secret(meta: &ObjectMeta, raw: &str) -> Option<(String, String)> {
-    use std::str::from_utf8;
-    #[derive(Deserialize, Default)]
-    #[serde(rename_all = "camelCase", default)]
-    struct Body {
-        #[serde(deserialize_with = "null_to_default")]
-        data: HashMap<String, k8s_openapi::ByteString>,
-        #[serde(deserialize_with = "null_to_default")]
-        string_data: HashMap<String, String>,
-    }
-    if meta.label("argocd.argoproj.io/secret-type") != Some("cluster") {
-        return None;
-    }
-    let body: Body = serde_json::from_str(raw).ok()?;
-    let get = |key: &str| {
-        let plain = body.string_data.get(key).cloned();
-        plain.or_else(|| Some(from_utf8(&body.data.get(key)?.0).ok()?.to_owned())).filter(|value| !value.is_empty())
-    };
-    let server = get("server")?;
-    Some((get("name").unwrap_or_else(|| server.clone()), server))
 }
 
 /// The kind a CustomResourceDefinition defines, if it has no namespace.

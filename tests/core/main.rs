@@ -4,6 +4,7 @@
 
 mod acceptance;
 mod architecture;
+mod control_plane;
 mod deletes;
 mod properties;
 mod recordings;
