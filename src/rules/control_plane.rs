@@ -164,7 +164,9 @@ fn definition(cx: &Context<'_>, object: &ObjectRef, findings: &mut Vec<Finding>)
         .check("definition")
         .detail(format!("{object} takes {}{what_follows}", count(instances, plural)))
         .remedy(format!("kubectl get {name} -A   # delete these first, each is judged by itself"))
-        .remedy("to renew a definition put the new one over it, without a delete: kubectl apply --server-side -f CRD.yaml"),
+        .remedy(
+            "to renew a definition put the new one over it, without a delete: kubectl apply --server-side -f CRD.yaml",
+        ),
     );
 }
 
@@ -231,13 +233,7 @@ fn namespace(cx: &Context<'_>, deletion: &Deletion, item: &Item, findings: &mut 
 
 /// Secrets that register a cluster. Without one Argo CD drops the finalizers of an Application that is deleted and leaves
 /// its objects where they are, without a word (`controller/appcontroller.go`, destination that cannot be resolved).
-fn cluster_secret(
-    cx: &Context<'_>,
-    deletion: &Deletion,
-    item: &Item,
-    names: &mut Names,
-    findings: &mut Vec<Finding>,
-) {
+fn cluster_secret(cx: &Context<'_>, deletion: &Deletion, item: &Item, names: &mut Names, findings: &mut Vec<Finding>) {
     if deletion.is_mere_replacement() || !cx.inventory.controller_namespaces().any(|home| home == item.namespace) {
         return;
     }
@@ -268,7 +264,11 @@ fn cluster_secret(
             .check("cluster-secret")
             .detail(format!(
                 "{object}: {} to {}; deleted without it they leave everything behind: {}",
-                if users.len() == 1 { "1 Application deploys".to_owned() } else { format!("{} Applications deploy", users.len()) },
+                if users.len() == 1 {
+                    "1 Application deploys".to_owned()
+                } else {
+                    format!("{} Applications deploy", users.len())
+                },
                 secret.name,
                 named(users.iter().copied())
             )),

@@ -73,7 +73,8 @@ pub(super) fn new(inputs: Inputs<'_>, request: &Request<'_>, raw: &RawValue, met
         with.extend(inventory.app(id).map(|app| siblings(inputs, app, Explanation::Collected)).unwrap_or_default());
     }
     let itself = inventory.app_named(&object.namespace, &object.name).filter(|_| object.is_application());
-    let siblings = itself.and_then(|id| inventory.app(id)).map(|app| siblings(inputs, app, explanation)).unwrap_or_default();
+    let siblings =
+        itself.and_then(|id| inventory.app(id)).map(|app| siblings(inputs, app, explanation)).unwrap_or_default();
     let root = explanation == Explanation::Direct && siblings.is_empty();
     with.extend(siblings);
     let manager = match explanation {

@@ -10,6 +10,7 @@ mod context;
 mod control_plane;
 mod deletion;
 mod namespace_approval;
+mod runtime_dependency;
 mod shared_claim;
 mod shared_update;
 #[cfg(test)]
@@ -65,6 +66,7 @@ pub static RULES: &[&dyn Rule] = &[
     &shared_update::SharedUpdate,
     &approval_integrity::ApprovalIntegrity,
     &control_plane::ControlPlane,
+    &runtime_dependency::RuntimeDependency,
 ];
 
 /// Judges a request with what is known so far. While [`Facts::take_pending`] yields questions the result is provisional.

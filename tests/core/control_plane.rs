@@ -43,12 +43,17 @@ fn definition_of_applications_stays_while_one_exists() {
 #[test]
 fn definition_of_applicationsets_takes_what_they_generated() {
     let set = object("argoproj.io/ApplicationSet argocd/set", "");
-    let owner = json!([{"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": "set", "uid": "uid-set"}]);
+    let owner =
+        json!([{"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": "set", "uid": "uid-set"}]);
     let generated = with(app("one", &["ConfigMap a/one"]), "/metadata/ownerReferences", owner);
-    let world = World::new([set, generated, app("other", &["ConfigMap a/one"]), crd("applicationsets", "ApplicationSet")]);
+    let world =
+        World::new([set, generated, app("other", &["ConfigMap a/one"]), crd("applicationsets", "ApplicationSet")]);
     refused(
         &world.delete(&definition("applicationsets"), "alice"),
-        &["takes 1 ApplicationSet, then the 1 Application they generated", "ConfigMap a/one is claimed by argocd/other"],
+        &[
+            "takes 1 ApplicationSet, then the 1 Application they generated",
+            "ConfigMap a/one is claimed by argocd/other",
+        ],
     );
 }
 
@@ -66,7 +71,11 @@ fn definition_that_something_replaces_still_loses_its_instances() {
     let crd = crd("appprojects", "AppProject");
     let app = app("argo", &["apiextensions.k8s.io/CustomResourceDefinition appprojects.argoproj.io"]);
     let app = with(app, "/operation", json!({"sync": {"syncOptions": ["Replace=true", "Force=true"]}}));
-    let app = with(app, "/status/operationState", json!({"phase": "Running", "operation": {"sync": {"syncOptions": ["Replace=true", "Force=true"]}}}));
+    let app = with(
+        app,
+        "/status/operationState",
+        json!({"phase": "Running", "operation": {"sync": {"syncOptions": ["Replace=true", "Force=true"]}}}),
+    );
     let world = World::new([project("team"), app, crd]);
     refused(&world.delete(&definition("appprojects"), CONTROLLER), &["control-plane/definition"]);
 }
@@ -97,7 +106,10 @@ fn project_with_its_own_finalizer_waits_and_passes() {
 
 #[test]
 fn project_of_another_argo_cd_with_that_name_is_another_project() {
-    let world = World::new([project("team"), with(in_project(app("one", &[]), "team"), "/status/controllerNamespace", "other")]);
+    let world = World::new([
+        project("team"),
+        with(in_project(app("one", &[]), "team"), "/status/controllerNamespace", "other"),
+    ]);
     passes(&world.delete("argoproj.io/AppProject argocd/team", SERVER));
 }
 

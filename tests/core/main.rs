@@ -8,5 +8,6 @@ mod control_plane;
 mod deletes;
 mod properties;
 mod recordings;
+mod runtime_dependency;
 mod support;
 mod world;
