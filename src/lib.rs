@@ -7,7 +7,9 @@
 
 pub mod admission;
 pub mod argo;
+pub mod certs;
 pub mod cli;
+pub mod cluster;
 pub mod decision;
 pub mod facts;
 pub mod inventory;
@@ -17,4 +19,6 @@ pub mod plan;
 pub mod policy;
 pub mod rbac;
 pub mod rules;
+pub mod server;
 pub mod snapshot;
+pub mod telemetry;

@@ -112,6 +112,12 @@ pub struct SyncOperation {
     /// Options of this operation. The spec's own are not consulted by Argo CD when these are absent.
     #[serde(deserialize_with = "null_to_default")]
     pub sync_options: Vec<String>,
+    /// The revision to sync, a commit once Argo CD has resolved it; empty for the one in the spec.
+    #[serde(deserialize_with = "null_to_default")]
+    pub revision: String,
+    /// The same for several sources.
+    #[serde(deserialize_with = "null_to_default")]
+    pub revisions: Vec<String>,
     /// Manifests that stand in for Git ("local sync").
     #[serde(deserialize_with = "null_to_default")]
     pub manifests: Vec<serde::de::IgnoredAny>,
@@ -183,6 +189,12 @@ pub struct SyncStatus {
     /// `Synced`, `OutOfSync` or `Unknown`.
     #[serde(deserialize_with = "null_to_default")]
     pub status: String,
+    /// The commit that was compared.
+    #[serde(deserialize_with = "null_to_default")]
+    pub revision: String,
+    /// The same for several sources.
+    #[serde(deserialize_with = "null_to_default")]
+    pub revisions: Vec<String>,
     /// Which spec the list belongs to.
     pub compared_to: Option<ComparedTo>,
 }
@@ -351,6 +363,8 @@ impl Application<'_> {
         static NONE: SyncOperation = SyncOperation {
             prune: false,
             sync_options: Vec::new(),
+            revision: String::new(),
+            revisions: Vec::new(),
             manifests: Vec::new(),
             sync_strategy: SyncStrategy { apply: Strategy { force: false }, hook: Strategy { force: false } },
         };
@@ -360,6 +374,16 @@ impl Application<'_> {
         }
         matches!(state.phase.as_str(), "Running" | "Terminating")
             .then(|| state.operation.sync.as_ref().unwrap_or(&NONE))
+    }
+
+    /// Whether the sync in progress is of another commit than the list was made from. Only whole commits tell: a branch
+    /// or an empty revision says nothing.
+    pub fn syncs_other_revision(&self) -> bool {
+        let Some(sync) = self.running_sync() else { return false };
+        let listed = &self.status.sync;
+        let differs = |synced: &str, listed: &str| is_commit(synced) && is_commit(listed) && synced != listed;
+        differs(&sync.revision, &listed.revision)
+            || sync.revisions.iter().zip(&listed.revisions).any(|(synced, listed)| differs(synced, listed))
     }
 
     /// Whether it undoes changes in the cluster by itself.
@@ -415,6 +439,11 @@ impl Application<'_> {
         }
         None
     }
+}
+
+/// Whether a revision is a Git commit in full.
+fn is_commit(revision: &str) -> bool {
+    revision.len() == 40 && revision.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 impl Spec {
@@ -510,6 +539,21 @@ mod tests {
                 .replace(r#""name":"a""#, r#""name":"a","annotations":{"argocd.argoproj.io/skip-reconcile":"T"}"#))
             .list_valid()
         );
+    }
+
+    #[test]
+    fn sync_of_another_commit_is_noticed() {
+        let of = |synced: &str| {
+            let listed = "a".repeat(40);
+            app(&format!(
+                r#"{{"operation":{{"sync":{{"revision":"{synced}"}}}},"status":{{"sync":{{"revision":"{listed}"}}}}}}"#
+            ))
+            .syncs_other_revision()
+        };
+        assert!(of(&"b".repeat(40)));
+        assert!(!of(&"a".repeat(40)));
+        assert!(!of("main"));
+        assert!(!of(""));
     }
 
     #[test]

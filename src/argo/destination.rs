@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::object::{ObjectMeta, null_to_default};
+use crate::object::null_to_default;
 
 /// Canonical name of the cluster that the guard runs in.
 pub const IN_CLUSTER: &str = "in-cluster";
@@ -32,6 +32,16 @@ impl Destination {
     /// Whether two destinations say the same, a trailing slash aside (`util/argo/argo.go` trims it).
     pub fn same_as(&self, other: &Self) -> bool {
         self.namespace == other.namespace && self.name == other.name && trim(&self.server) == trim(&other.server)
+    }
+
+    /// Whether Argo CD finds this destination by the Secret that registers the cluster `name` at `server`. It knows its
+    /// own cluster without one.
+    pub fn needs_secret(&self, name: &str, server: &str) -> bool {
+        let own = trim(&self.server);
+        if own.is_empty() {
+            return self.name == name && name != IN_CLUSTER;
+        }
+        own == trim(server) && !IN_CLUSTER_URLS.contains(&own)
     }
 }
 
@@ -87,70 +97,9 @@ impl Clusters {
     }
 }
 
-/// Label of the Secrets that register something with Argo CD, and its value for a cluster.
-const SECRET_TYPE: (&str, &str) = ("argocd.argoproj.io/secret-type", "cluster");
-
-/// A cluster as a Secret registers it with Argo CD.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClusterSecret {
-    /// Name of the cluster; its URL where the Secret gives none.
-    pub name: String,
-    /// URL of the API server.
-    pub server: String,
-}
-
-impl ClusterSecret {
-    /// Whether a Secret with this metadata registers a cluster.
-    pub fn is_registered_by(meta: &ObjectMeta) -> bool {
-        meta.label(SECRET_TYPE.0) == Some(SECRET_TYPE.1)
-    }
-
-    /// Reads the Secret `raw`, which registers a cluster.
-    pub fn read(raw: &str) -> Option<Self> {
-        #[derive(Deserialize, Default)]
-        #[serde(rename_all = "camelCase", default)]
-        struct Body {
-            #[serde(deserialize_with = "null_to_default")]
-            data: HashMap<String, k8s_openapi::ByteString>,
-            #[serde(deserialize_with = "null_to_default")]
-            string_data: HashMap<String, String>,
-        }
-        let body: Body = serde_json::from_str(raw).ok()?;
-        let get = |key: &str| {
-            let plain = body.string_data.get(key).cloned();
-            plain
-                .or_else(|| Some(std::str::from_utf8(&body.data.get(key)?.0).ok()?.to_owned()))
-                .filter(|value| !value.is_empty())
-        };
-        let server = get("server")?;
-        Some(Self { name: get("name").unwrap_or_else(|| server.clone()), server })
-    }
-
-    /// Whether an Application with this destination needs the Secret to find its cluster. The guard's own cluster is
-    /// known to Argo CD without one.
-    pub fn is_needed_by(&self, destination: &Destination) -> bool {
-        let server = trim(&destination.server);
-        if server.is_empty() {
-            return destination.name == self.name && destination.name != IN_CLUSTER;
-        }
-        server == trim(&self.server) && !IN_CLUSTER_URLS.contains(&server)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn secret_is_needed_by_whoever_names_its_cluster() {
-        let secret = r#"{"data": {"name": "ZWFzdA==", "server": "aHR0cHM6Ly9lYXN0LmV4YW1wbGUuY29t"}}"#;
-        let secret = ClusterSecret::read(secret).unwrap();
-        assert_eq!((&*secret.name, &*secret.server), ("east", "https://east.example.com"));
-        assert!(secret.is_needed_by(&name("east")) && secret.is_needed_by(&server("https://east.example.com/")));
-        assert!(!secret.is_needed_by(&name("west")) && !secret.is_needed_by(&Destination::default()));
-        let own = ClusterSecret { name: IN_CLUSTER.to_owned(), server: "https://kubernetes.default.svc".to_owned() };
-        assert!(!own.is_needed_by(&name(IN_CLUSTER)) && !own.is_needed_by(&server("https://kubernetes.default.svc")));
-    }
 
     fn server(server: &str) -> Destination {
         Destination { server: server.to_owned(), ..Destination::default() }
@@ -158,6 +107,15 @@ mod tests {
 
     fn name(name: &str) -> Destination {
         Destination { name: name.to_owned(), ..Destination::default() }
+    }
+
+    #[test]
+    fn secret_is_needed_by_whoever_names_its_cluster() {
+        let needs = |destination: Destination| destination.needs_secret("east", "https://east.example.com");
+        assert!(needs(name("east")) && needs(server("https://east.example.com/")));
+        assert!(!needs(name("west")) && !needs(Destination::default()));
+        assert!(!name(IN_CLUSTER).needs_secret(IN_CLUSTER, IN_CLUSTER_URLS[0]));
+        assert!(!server(IN_CLUSTER_URLS[0]).needs_secret(IN_CLUSTER, IN_CLUSTER_URLS[0]));
     }
 
     #[test]

@@ -1,8 +1,13 @@
 //! The command line. One file a command; exit codes are 0 clean, 1 findings or denied, 2 usage or environment.
 
+mod certs;
+mod completions;
+mod crds;
+mod demo;
 pub mod output;
 pub mod plan;
 mod review;
+mod serve;
 mod world;
 
 use std::process::ExitCode;
@@ -19,10 +24,20 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Run the webhook: in a cluster, by kubeconfig, or over files
+    Serve(serve::Args),
+    /// Show the three incidents and their right counterparts, over real TLS, without a cluster
+    Demo(demo::Args),
     /// Judge one AdmissionReview: review in, answer out
     Review(review::Args),
     /// Show what a delete would take with it, who claims it and what is spared
     Plan(plan::Args),
+    /// Make a certificate authority and a serving certificate
+    Certs(certs::Args),
+    /// Print a completion script for a shell
+    Completions(completions::Args),
+    /// Print the custom resource definitions as YAML
+    Crds,
 }
 
 /// Runs the command.
@@ -33,7 +48,12 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     // Every TLS configuration needs a crypto provider; a second call is harmless.
     let _ = rustls::crypto::ring::default_provider().install_default();
     match cli.command {
+        Command::Serve(args) => serve::run(args),
+        Command::Demo(args) => demo::run(&args),
         Command::Review(args) => review::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Certs(args) => certs::run(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Crds => crds::run(),
     }
 }

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 
 use crate::{
-    policy::{GuardPolicySpec, Mode, Policy},
+    policy::{Mode, Policy},
     snapshot::Snapshot,
 };
 
@@ -41,10 +41,15 @@ impl PolicyArgs {
             None => Policy::default(),
             Some(path) => {
                 let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-                parse_policy(&text).with_context(|| format!("{} is no usable GuardPolicy", path.display()))?
+                Policy::parse(&text).with_context(|| format!("{} is no usable GuardPolicy", path.display()))?
             }
         };
-        Ok(policy.with_ceiling(self.mode_ceiling.unwrap_or(Mode::Enforce)))
+        Ok(policy.with_ceiling(self.ceiling()))
+    }
+
+    /// No rule acts more strictly than this.
+    pub fn ceiling(&self) -> Mode {
+        self.mode_ceiling.unwrap_or(Mode::Enforce)
     }
 }
 
@@ -58,33 +63,4 @@ impl WorldArgs {
     pub fn snapshot(&self) -> anyhow::Result<Option<Snapshot>> {
         self.snapshot.as_deref().map(Snapshot::read).transpose().context("the snapshot cannot be used")
     }
-}
-
-/// A GuardPolicy as YAML or JSON.
-///
-/// # Errors
-/// With line, column and what is allowed where the text does not fit the format; with the field where a value is wrong.
-pub fn parse_policy(text: &str) -> anyhow::Result<Policy> {
-    #[derive(serde::Deserialize)]
-    #[serde(rename_all = "camelCase", deny_unknown_fields)]
-    struct File {
-        api_version: String,
-        kind: String,
-        #[serde(default)]
-        #[allow(dead_code, reason = "named so that it is allowed; nothing in it matters")]
-        metadata: serde::de::IgnoredAny,
-        #[serde(default)]
-        spec: GuardPolicySpec,
-        #[serde(default)]
-        #[allow(dead_code, reason = "a policy copied from a cluster carries one")]
-        status: serde::de::IgnoredAny,
-    }
-    let file: File = serde_saphyr::from_str(text)?;
-    anyhow::ensure!(
-        file.api_version == "cascade-guard.io/v1alpha1" && file.kind == "GuardPolicy",
-        "it is a {} {}, not a cascade-guard.io/v1alpha1 GuardPolicy",
-        file.api_version,
-        file.kind
-    );
-    Ok(Policy::new(file.spec)?)
 }

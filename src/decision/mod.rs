@@ -2,10 +2,11 @@
 //! tired person reads is written here.
 
 mod render;
+mod unjudged;
 
 use jiff::Timestamp;
 
-pub use self::render::render;
+pub use self::{render::render, unjudged::unjudged};
 use crate::{
     inventory::Inventory,
     object::ObjectRef,
@@ -146,6 +147,22 @@ pub struct Outcome {
     pub effect: Effect,
 }
 
+impl Outcome {
+    /// What became of it in one word, as it stands in audit annotations, metrics and logs.
+    pub fn word(&self) -> &'static str {
+        match (self.effect, self.finding.severity) {
+            (Effect::Dropped, _) => "allow",
+            (Effect::Refused, _) => "deny",
+            (Effect::BrokeGlass, _) => "break-glass",
+            (Effect::Recorded | Effect::Warned, Severity::Deny) => "would-deny",
+            (Effect::Recorded | Effect::Warned, Severity::Warn) => "warn",
+        }
+    }
+}
+
+/// Every word [`Outcome::word`] may be.
+pub const WORDS: [&str; 5] = ["allow", "deny", "break-glass", "would-deny", "warn"];
+
 /// All outcomes of one request.
 #[derive(Clone, Debug, Default)]
 pub struct Decision {
@@ -185,6 +202,16 @@ impl Decision {
     /// Whether the request may go on.
     pub fn allowed(&self) -> bool {
         self.outcomes.iter().all(|outcome| outcome.effect != Effect::Refused)
+    }
+
+    /// What is to be said, the dropped left aside.
+    pub fn said(&self) -> impl Iterator<Item = &Outcome> {
+        self.outcomes.iter().filter(|outcome| outcome.effect != Effect::Dropped)
+    }
+
+    /// The outcome that weighs most of those that are to be said.
+    pub fn worst(&self) -> Option<&Outcome> {
+        self.said().max_by_key(|outcome| (outcome.effect, outcome.finding.severity))
     }
 
     /// Whether nothing was found that anybody should hear of.

@@ -8,6 +8,8 @@ use crate::admission::{Operation, Request, Response};
 
 /// A message is cut so as not to exceed this many characters.
 const MAX_MESSAGE: usize = 1000;
+/// Of that, what was found may take so much before the way out.
+const MAX_FOUND: usize = 650;
 /// So many objects are named for each rule, then they are counted.
 const MAX_OBJECTS: usize = 5;
 /// A longer warning is cut; the API server asks for 120 at most.
@@ -74,15 +76,26 @@ fn message(decision: &Decision, request: &Request<'_>) -> String {
             }
         }
     }
-    let mut text = lines.join("\n");
-    if !remedies.is_empty() {
-        let way_out: Vec<String> = remedies.iter().take(4).map(|remedy| format!("> {remedy}")).collect();
-        let way_out = format!("\nWhat to do:\n{}", way_out.join("\n"));
-        // The way out is what people need most: what was found gives way to it.
-        text = clip(&text, MAX_MESSAGE.saturating_sub(way_out.chars().count()).max(300));
-        text.push_str(&way_out);
+    let text = lines.join("\n");
+    if remedies.is_empty() {
+        return clip(&text, MAX_MESSAGE);
     }
-    clip(&text, MAX_MESSAGE)
+    // The way out is what people need most, but not without what it is the way out of: long findings are cut to make room
+    // for the first remedy, and further remedies are left out where they do not fit.
+    let mut way_out = String::from("\nWhat to do:");
+    let mut left = MAX_MESSAGE.saturating_sub(text.chars().count().min(MAX_FOUND) + way_out.len());
+    for (index, remedy) in remedies.iter().enumerate() {
+        let line = format!("\n> {remedy}");
+        let length = line.chars().count();
+        if length <= left {
+            way_out.push_str(&line);
+            left -= length;
+        } else if index == 0 {
+            way_out.push_str(&clip(&line, left));
+            break;
+        }
+    }
+    format!("{}{way_out}", clip(&text, MAX_MESSAGE - way_out.chars().count()))
 }
 
 fn label(group: &Group<'_>) -> String {
@@ -128,7 +141,7 @@ fn warnings(decision: &Decision) -> Vec<String> {
 }
 
 /// The API server drops a warning with a control character and cuts long ones.
-fn warning(text: &str) -> String {
+pub(super) fn warning(text: &str) -> String {
     warning_with(text, "")
 }
 
@@ -138,17 +151,9 @@ fn warning_with(text: &str, tail: &str) -> String {
 }
 
 fn audit_annotations(decision: &Decision) -> BTreeMap<String, String> {
-    let said: Vec<&Outcome> = decision.outcomes.iter().filter(|outcome| outcome.effect != Effect::Dropped).collect();
+    let said: Vec<&Outcome> = decision.said().collect();
     let mut annotations = BTreeMap::new();
-    let Some(worst) = said.iter().max_by_key(|outcome| (outcome.effect, outcome.finding.severity)) else {
-        return annotations;
-    };
-    let word = match (worst.effect, worst.finding.severity) {
-        (Effect::Refused, _) => "deny",
-        (Effect::BrokeGlass, _) => "break-glass",
-        (_, Severity::Deny) => "would-deny",
-        _ => "warn",
-    };
+    let Some(worst) = decision.worst() else { return annotations };
     let mut put = |key: &str, values: Vec<&str>| {
         let mut unique: Vec<&str> = Vec::new();
         for value in values {
@@ -166,7 +171,7 @@ fn audit_annotations(decision: &Decision) -> BTreeMap<String, String> {
             annotations.insert(key.to_owned(), clip(&text, 500));
         }
     };
-    put("decision", vec![word]);
+    put("decision", vec![worst.word()]);
     put("mode", vec![worst.resolved.mode.as_str()]);
     put("rule", said.iter().map(|outcome| outcome.finding.rule.id).collect());
     put("claimed-by", said.iter().flat_map(|outcome| outcome.finding.claimants.iter().map(String::as_str)).collect());

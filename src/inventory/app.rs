@@ -58,6 +58,8 @@ pub struct App {
     pub never_compared: bool,
     /// Why its list is not to be believed; `None` if it is.
     pub distrust: Option<&'static str>,
+    /// Whether the sync in progress is of another revision than its list.
+    pub syncs_other_revision: bool,
     /// Whether it was synced at least once.
     pub has_history: bool,
     /// When it was last compared.
@@ -119,6 +121,7 @@ impl App {
             running,
             never_compared: application.never_compared(),
             distrust: application.list_distrust(),
+            syncs_other_revision: application.syncs_other_revision(),
             has_history: !application.status.history.is_empty(),
             reconciled_at: application.status.reconciled_at,
             finished_at: application.status.operation_state.finished_at,
@@ -162,6 +165,7 @@ impl App {
             parent,
             kept,
             keeps_objects,
+            syncs_other_revision,
             break_glass,
             claims: _,
         } = self;
@@ -190,6 +194,7 @@ impl App {
             parent: parent.clone(),
             kept: *kept,
             keeps_objects: *keeps_objects,
+            syncs_other_revision: *syncs_other_revision,
             break_glass: break_glass.clone(),
             claims: Box::default(),
         }

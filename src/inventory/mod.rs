@@ -7,6 +7,7 @@
 mod app;
 mod claims;
 mod key;
+mod relist;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -15,6 +16,7 @@ pub use self::{
     app::{App, Held, Running, generated_by},
     claims::{Bucket, BucketId, Claim, ClaimIndex},
     key::{ClusterSalt, Fingerprinter, Key},
+    relist::Names,
 };
 use crate::{
     argo::{
@@ -150,18 +152,6 @@ impl Inventory {
             self.claims.replace(id, &old.claims, &[]);
             self.unlink(id, &old);
             self.free_apps.push(id.0);
-        }
-    }
-
-    /// Removes every Application that is not in `names` (namespace, name): what a fresh list leaves out is gone.
-    pub fn retain_applications(&mut self, names: &HashSet<(String, String)>) {
-        let gone: Vec<_> = self
-            .applications()
-            .filter(|(_, app)| !names.contains(&(app.namespace.to_string(), app.name.to_string())))
-            .map(|(_, app)| (app.namespace.clone(), app.name.clone()))
-            .collect();
-        for (namespace, name) in gone {
-            self.remove_application(&namespace, &name);
         }
     }
 

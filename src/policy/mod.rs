@@ -1,11 +1,15 @@
 //! What the user configured, checked. Built once from a [`schema::GuardPolicy`]; rules and decisions read it.
 
+mod definition;
+mod file;
 mod labels;
 mod matching;
 pub mod schema;
 
 use jiff::{SignedDuration, Timestamp};
 
+pub use self::definition::definition;
+pub use self::file::ParseError;
 pub use self::labels::Weakening;
 pub use self::matching::{Matcher, Subject};
 pub use self::schema::{Approvers, GuardPolicy, GuardPolicySpec, Mode, OnUnknown, RuleKey};
@@ -136,6 +140,16 @@ impl Policy {
         self.configured(rule).min(self.ceiling)
     }
 
+    /// Whether there is any request that this policy could refuse.
+    pub fn may_refuse(&self) -> bool {
+        let enforces = |mode: Option<Mode>| mode == Some(Mode::Enforce);
+        self.ceiling == Mode::Enforce
+            && RuleKey::ALL.into_iter().any(|rule| {
+                enforces(Some(self.configured(rule)))
+                    || self.overrides.iter().any(|(_, modes)| enforces(modes.of(rule)))
+            })
+    }
+
     fn configured(&self, rule: RuleKey) -> Mode {
         let rules = &self.spec.rules;
         match rule {
@@ -237,7 +251,7 @@ fn exemption(entry: &schema::Exemption, index: usize) -> Result<Exemption, Polic
 }
 
 impl RuleKey {
-    /// Every key.
+    /// Every rule.
     pub const ALL: [Self; 6] = [
         Self::SharedClaim,
         Self::SharedUpdate,

@@ -199,6 +199,8 @@ pub fn how_to_approve(meta: &ObjectMeta, now: Timestamp, policy: &Policy) -> [St
     let name = &meta.name;
     let lasts = policy.max_ttl.min(SignedDuration::from_hours(2));
     let until = now.saturating_add(lasts).unwrap_or(now);
+    // Nobody wants to type fractions of a second.
+    let until = Timestamp::from_second(until.as_second()).unwrap_or(until);
     let who = if rule.four_eyes { "ANOTHER_THAN_THE_DELETER" } else { "YOUR_USER_NAME" };
     let (long, short) =
         if rule.require_reason { (" --reason \"WHY\"", format!(" {REASON}=\"WHY\"")) } else { ("", String::new()) };

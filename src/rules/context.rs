@@ -32,19 +32,13 @@ pub struct Context<'a> {
     /// The clock.
     pub now: Timestamp,
     thorough: bool,
-    subject: OnceCell<Option<Subject<'a>>>,
+    looked_up: OnceCell<Option<(Arc<RawValue>, ObjectMeta)>>,
     deletion: OnceCell<Option<Deletion>>,
 }
 
 #[derive(serde::Deserialize)]
 struct OnlyMeta {
     metadata: ObjectMeta,
-}
-
-/// The stored object: as the review carries it or, where it carries none, as it was looked up by name.
-enum Subject<'a> {
-    Sent(&'a RawValue, &'a ObjectMeta),
-    LookedUp(Arc<RawValue>, Box<ObjectMeta>),
 }
 
 impl<'a> Context<'a> {
@@ -56,7 +50,7 @@ impl<'a> Context<'a> {
         now: Timestamp,
         thorough: bool,
     ) -> Self {
-        Self { request, inventory, policy, facts, now, thorough, subject: OnceCell::new(), deletion: OnceCell::new() }
+        Self { request, inventory, policy, facts, now, thorough, looked_up: OnceCell::new(), deletion: OnceCell::new() }
     }
 
     /// What the planner reads.
@@ -64,38 +58,33 @@ impl<'a> Context<'a> {
         Inputs { inventory: self.inventory, policy: self.policy, facts: self.facts, thorough: self.thorough }
     }
 
-    /// The stored object and its metadata; `None` if there is none, or while it is being looked up.
+    /// The stored object and its metadata: as the review carries it or, where it carries none, as it was looked up by
+    /// name. `None` if there is none, or while it is being looked up.
     pub fn stored(&self) -> Option<(&RawValue, &ObjectMeta)> {
-        match self.subject.get_or_init(|| self.look_up()).as_ref()? {
-            Subject::Sent(raw, meta) => Some((raw, meta)),
-            Subject::LookedUp(raw, meta) => Some((raw, meta)),
+        if let Some(object) = &self.request.old_object {
+            return Some((object.raw, &object.meta));
         }
+        let (raw, meta) = self.looked_up.get_or_init(|| self.look_up()).as_ref()?;
+        Some((raw, meta))
     }
 
-    fn look_up(&self) -> Option<Subject<'a>> {
-        if let Some(object) = &self.request.old_object {
-            return Some(Subject::Sent(object.raw, &object.meta));
-        }
-        // An API server always sends what it deletes; others that imitate one may not.
-        if self.request.operation != Operation::Delete || self.request.target.name.is_empty() {
+    /// An API server always sends what it deletes; others that imitate one may not.
+    fn look_up(&self) -> Option<(Arc<RawValue>, ObjectMeta)> {
+        let target = &self.request.target;
+        if self.request.operation != Operation::Delete || target.name.is_empty() {
             return None;
         }
-        match self.facts.object(&self.request.target)? {
+        match self.facts.object(target)? {
             Reading::Found(raw) => {
                 let OnlyMeta { metadata } = serde_json::from_str(raw.get()).ok()?;
-                Some(Subject::LookedUp(raw, Box::new(metadata)))
+                Some((raw, metadata))
             }
             Reading::NotFound => None,
             // It is there for all we know, and nothing on it can be relied on.
             Reading::Unreadable(_) | Reading::Forbidden(_) => {
                 let raw = RawValue::from_string("{}".to_owned()).ok()?;
-                let target = &self.request.target;
-                let meta = ObjectMeta {
-                    name: target.name.clone(),
-                    namespace: target.namespace.clone(),
-                    ..ObjectMeta::default()
-                };
-                Some(Subject::LookedUp(raw.into(), Box::new(meta)))
+                let (name, namespace) = (target.name.clone(), target.namespace.clone());
+                Some((raw.into(), ObjectMeta { name, namespace, ..ObjectMeta::default() }))
             }
         }
     }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     admission::{Operation, Request},
-    argo::ClusterSecret,
+    argo::config::{SECRET_TYPE, cluster_secret},
     decision::{Finding, Severity},
     facts::Reading,
     inventory::{App, AppId, LOCAL},
@@ -65,7 +65,7 @@ impl Rule for ControlPlane {
             } else if item.kind.is(ARGO_GROUP, "AppProject") {
                 projects::project(cx, deletion, item, findings);
             } else if item.kind.is("", "Secret") {
-                cluster_secret(cx, deletion, item, &mut names, findings);
+                registration(cx, deletion, item, &mut names, findings);
             }
         }
         for finding in &mut findings[before..] {
@@ -233,27 +233,28 @@ fn namespace(cx: &Context<'_>, deletion: &Deletion, item: &Item, findings: &mut 
 
 /// Secrets that register a cluster. Without one Argo CD drops the finalizers of an Application that is deleted and leaves
 /// its objects where they are, without a word (`controller/appcontroller.go`, destination that cannot be resolved).
-fn cluster_secret(cx: &Context<'_>, deletion: &Deletion, item: &Item, names: &mut Names, findings: &mut Vec<Finding>) {
+fn registration(cx: &Context<'_>, deletion: &Deletion, item: &Item, names: &mut Names, findings: &mut Vec<Finding>) {
     if deletion.is_mere_replacement() || !cx.inventory.controller_namespaces().any(|home| home == item.namespace) {
         return;
     }
     let (object, secret) = if item.via == Via::Root {
-        let Some((raw, meta)) = cx.stored().filter(|(_, meta)| ClusterSecret::is_registered_by(meta)) else { return };
-        (ObjectRef::new("", "Secret", &meta.namespace, &meta.name), ClusterSecret::read(raw.get()))
+        let Some((raw, meta)) = cx.stored() else { return };
+        (deletion.object.clone(), cluster_secret(meta, raw.get()))
     } else {
         let Some(Some(object)) = find_name(cx.inputs(), &deletion.plan, item, names) else { return };
+        // Only a Secret that says it registers a cluster is read whole.
         let Some(Reading::Found(meta)) = cx.facts.metadata(&object) else { return };
-        if !ClusterSecret::is_registered_by(&meta) {
+        if meta.label(SECRET_TYPE.0) != Some(SECRET_TYPE.1) {
             return;
         }
         let Some(Reading::Found(raw)) = cx.facts.object(&object) else { return };
-        (object, ClusterSecret::read(raw.get()))
+        (object, cluster_secret(&meta, raw.get()))
     };
-    let Some(secret) = secret else { return };
+    let Some((cluster, server)) = secret else { return };
     let needs = |(id, app): &(AppId, &App)| {
         !deletion.plan.apps.contains(id)
             && *app.controller_namespace == *item.namespace
-            && secret.is_needed_by(&app.destination)
+            && app.destination.needs_secret(&cluster, &server)
     };
     let users: Vec<&App> = cx.inventory.applications().filter(needs).map(|(_, app)| app).collect();
     if users.is_empty() {
@@ -269,7 +270,7 @@ fn cluster_secret(cx: &Context<'_>, deletion: &Deletion, item: &Item, names: &mu
                 } else {
                     format!("{} Applications deploy", users.len())
                 },
-                secret.name,
+                cluster,
                 named(users.iter().copied())
             )),
     );

@@ -108,7 +108,7 @@ pub(super) fn new(inputs: Inputs<'_>, request: &Request<'_>, raw: &RawValue, met
         .and_then(|app| inventory.broken_glass(app))
         .map(str::to_owned);
     let waivers = waivers.into_iter().collect();
-    Some(Deletion { object, meta, explanation, plan, judged, root, project, waivers, broken_glass })
+    Some(Deletion { object, meta, explanation, plan, judged, project, root, waivers, broken_glass })
 }
 
 fn start<'r>(

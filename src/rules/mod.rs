@@ -13,6 +13,7 @@ mod namespace_approval;
 mod runtime_dependency;
 mod shared_claim;
 mod shared_update;
+pub mod sync_wave;
 #[cfg(test)]
 mod testing;
 
@@ -64,6 +65,7 @@ pub static RULES: &[&dyn Rule] = &[
     &shared_claim::SharedClaim,
     &namespace_approval::NamespaceApproval,
     &shared_update::SharedUpdate,
+    &sync_wave::SyncWave,
     &approval_integrity::ApprovalIntegrity,
     &control_plane::ControlPlane,
     &runtime_dependency::RuntimeDependency,

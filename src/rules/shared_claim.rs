@@ -124,7 +124,7 @@ fn several(cx: &Context<'_>, deletion: &Deletion, holder: &str, claimants: &[App
     };
     Finding::new(&META, Severity::Deny, object, summary(deletion))
         .detail(format!("{holder} takes {number} of {who} along ({})", kinds.join(", ")))
-        .remedy(format!("delete or move {who} first; a sync does not help against this"))
+        .remedy(move_away(&who))
         .claimed_by(claimants)
 }
 
@@ -139,10 +139,7 @@ fn summary(deletion: &Deletion) -> &'static str {
 fn remedies(cx: &Context<'_>, deletion: &Deletion, item: &Item, claimants: &[String]) -> Vec<String> {
     let other = claimants.first().map(String::as_str).unwrap_or_default();
     if item.kind.is("", "Namespace") || item.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
-        return vec![format!(
-            "delete or move {other} first, or remove {} from its manifests; a sync does not help",
-            item.label()
-        )];
+        return vec![move_away(other)];
     }
     let mut steps = Vec::new();
     for taker in deletion.plan.takers_of(item).filter(|taker| taker.app.self_heals) {
@@ -173,6 +170,13 @@ fn remedies(cx: &Context<'_>, deletion: &Deletion, item: &Item, claimants: &[Str
     }
     let _ = cx;
     steps
+}
+
+/// The way out where a sync does not help: a Namespace or a definition takes its content whoever tracks it.
+fn move_away(claimants: &str) -> String {
+    format!(
+        "delete or move {claimants} first, or take the Namespace or definition out of the manifests; a sync does not help"
+    )
 }
 
 /// How `plan` is called for an object.

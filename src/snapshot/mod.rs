@@ -12,13 +12,13 @@ use serde_json::value::RawValue;
 pub use self::load::LoadError;
 use crate::{
     argo::{
-        Application, ClusterSecret, Clusters,
-        tracking::{INSTANCE_LABEL, TrackingMethod, TrackingSettings},
+        Application, Clusters,
+        config::{cluster_secret, sync_accounts, tracking_settings},
     },
     facts::{Answer, ListQuestion, Question, Reading},
     inventory::{Inventory, Project},
     judge::Source,
-    object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef, group_of, null_to_default},
+    object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef, group_of},
     policy::Policy,
 };
 
@@ -99,10 +99,13 @@ impl Snapshot {
             inventory.apply_appset((*stored.meta).clone());
         }
         for stored in self.of_kind(ARGO_GROUP, "AppProject") {
-            inventory.apply_project(project(&stored.meta, self.raw(stored)));
+            inventory.apply_project(Project {
+                meta: (*stored.meta).clone(),
+                sync_accounts: sync_accounts(self.raw(stored)),
+            });
         }
         for stored in self.of_kind("", "ConfigMap").filter(|stored| stored.identity.name == "argocd-cm") {
-            inventory.set_settings(&stored.identity.namespace, settings(self.raw(stored)));
+            inventory.set_settings(&stored.identity.namespace, tracking_settings(self.raw(stored)));
         }
         for stored in self.of_kind(ARGO_GROUP, "Application") {
             // An Application that cannot be decoded was refused when the snapshot was read.
@@ -117,13 +120,10 @@ impl Snapshot {
     }
 
     fn clusters(&self, policy: &Policy) -> Clusters {
-        let secrets: Vec<ClusterSecret> = self
-            .of_kind("", "Secret")
-            .filter(|stored| ClusterSecret::is_registered_by(&stored.meta))
-            .filter_map(|stored| ClusterSecret::read(self.raw(stored)))
-            .collect();
+        let secrets: Vec<(String, String)> =
+            self.of_kind("", "Secret").filter_map(|stored| cluster_secret(&stored.meta, self.raw(stored))).collect();
         let aliases = policy.spec.argocd.cluster_aliases.iter().map(|group| group.iter().map(String::as_str).collect());
-        Clusters::new(aliases.chain(secrets.iter().map(|secret| vec![secret.name.as_str(), secret.server.as_str()])))
+        Clusters::new(aliases.chain(secrets.iter().map(|(name, server)| vec![name.as_str(), server.as_str()])))
     }
 
     fn cluster_scoped(&self) -> std::collections::HashSet<GroupKind> {
@@ -187,58 +187,6 @@ fn field_matches(raw: &str, selector: &str) -> bool {
     let Some((path, wanted)) = selector.split_once('=') else { return true };
     let Ok(object) = serde_json::from_str::<serde_json::Value>(raw) else { return false };
     object.pointer(&format!("/{}", path.replace('.', "/"))).and_then(|value| value.as_str()) == Some(wanted)
-}
-
-/// Reads an AppProject: who syncs for it when impersonation is on (`destinationServiceAccounts`).
-pub fn project(meta: &ObjectMeta, raw: &str) -> Project {
-    #[derive(Deserialize, Default)]
-    #[serde(default)]
-    struct Body {
-        #[serde(deserialize_with = "null_to_default")]
-        spec: Spec,
-    }
-    #[derive(Deserialize, Default)]
-    #[serde(rename_all = "camelCase", default)]
-    struct Spec {
-        #[serde(deserialize_with = "null_to_default")]
-        destination_service_accounts: Vec<Account>,
-    }
-    #[derive(Deserialize, Default)]
-    #[serde(rename_all = "camelCase", default)]
-    struct Account {
-        default_service_account: String,
-        namespace: String,
-    }
-    let body: Body = serde_json::from_str(raw).unwrap_or_default();
-    let sync_accounts = body.spec.destination_service_accounts.into_iter().map(|account| {
-        // `namespace:name`, or a name in the destination's namespace, which the entry gives as a pattern.
-        if account.default_service_account.contains(':') {
-            account.default_service_account
-        } else {
-            format!("{}:{}", account.namespace, account.default_service_account)
-        }
-    });
-    Project { meta: meta.clone(), sync_accounts: sync_accounts.collect() }
-}
-
-/// Reads `argocd-cm`.
-pub fn settings(raw: &str) -> Option<TrackingSettings> {
-    #[derive(Deserialize, Default)]
-    #[serde(default)]
-    struct Body {
-        #[serde(deserialize_with = "null_to_default")]
-        data: HashMap<String, String>,
-    }
-    let data = serde_json::from_str::<Body>(raw).ok()?.data;
-    let get = |key: &str| data.get(key).map(String::as_str).unwrap_or_default();
-    Some(TrackingSettings {
-        method: TrackingMethod::parse(get("application.resourceTrackingMethod")),
-        label_key: match get("application.instanceLabelKey") {
-            "" => INSTANCE_LABEL.to_owned(),
-            key => key.to_owned(),
-        },
-        installation_id: get("installationID").to_owned(),
-    })
 }
 
 /// The kind a CustomResourceDefinition defines, if it has no namespace.

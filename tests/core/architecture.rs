@@ -47,14 +47,16 @@ fn sources(path: &Path, found: &mut Vec<(String, String)>) {
         for entry in fs::read_dir(path).unwrap() {
             sources(&entry.unwrap().path(), found);
         }
-    } else if path.extension().is_some_and(|extension| extension == "rs") && !is_test_module(path) {
+    } else if path.extension().is_some_and(|extension| extension == "rs")
+        && !is_test_module(path.strip_prefix(root()).unwrap_or(path))
+    {
         found.push((path.display().to_string(), fs::read_to_string(path).unwrap()));
     }
 }
 
 /// Modules that are compiled for tests alone.
 fn is_test_module(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name == "tests.rs" || name == "testing.rs")
+    path.iter().any(|part| ["tests", "tests.rs", "testing.rs", "property.rs"].iter().any(|name| part == *name))
 }
 
 /// The code without comments: prose may speak of anything.

@@ -1,0 +1,43 @@
+# `make test` is the one that must pass; the others are parts of it, or shortcuts.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+cargo_target := $(or $(CARGO_TARGET_DIR),target)
+
+.PHONY: help
+help: ## Say what can be made
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## The three incidents against an embedded snapshot, over real TLS
+	cargo run --locked -- demo
+
+.PHONY: test
+test: control-plane ## Everything: unit, integration and end-to-end tests, and the static binary in an empty root
+	cargo test --locked --no-fail-fast
+	tests/static-binary.sh
+
+# The end-to-end tests look for the link next to Cargo's own folders, or in KUBEBUILDER_ASSETS.
+.PHONY: control-plane
+control-plane: ## Build etcd, kube-apiserver and kube-controller-manager for the tests; minutes the first time
+	@folder=$$(tests/control-plane/build.sh) && mkdir -p $(cargo_target) && ln -sfn "$$folder" $(cargo_target)/control-plane
+
+.PHONY: e2e
+e2e: control-plane ## The end-to-end tests alone; make e2e ONLY=incidents for some of them
+	cargo test --locked --test e2e -- $(ONLY)
+
+.PHONY: lint
+lint: ## What CI checks besides the tests
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps
+	cargo deny --locked check bans licenses sources
+
+.PHONY: crds
+crds: ## Write manifests/guardpolicies.yaml anew from the types
+	cargo run --locked --quiet -- crds > $(cargo_target)/guardpolicies.yaml
+	mv $(cargo_target)/guardpolicies.yaml manifests/guardpolicies.yaml
+
+.PHONY: image
+image: ## Build the container image; needs docker, or DOCKER=podman
+	$(or $(DOCKER),docker) build --tag cascade-guard:$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml) .

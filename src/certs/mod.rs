@@ -1,0 +1,9 @@
+//! Certificates: making a small authority and what it signs, and reading what a certificate says of itself.
+
+mod inspect;
+mod issue;
+
+pub use self::{
+    inspect::{InspectError, not_after},
+    issue::{Authority, IssueError, Issued},
+};

@@ -1,0 +1,240 @@
+//! `serve`: run the webhook.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    net::SocketAddr,
+    path::PathBuf,
+    process::ExitCode,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use parking_lot::RwLock;
+use tokio::{net::TcpSocket, task::JoinSet};
+
+use super::world::PolicyArgs;
+use crate::{
+    argo::Clusters,
+    cluster::{Cluster, Kinds, LiveSource, connect},
+    inventory::Inventory,
+    judge::Source,
+    policy::Policy,
+    server::{
+        Condition, Guard, Limits, LivePolicy, Readiness, ServerTls, Transport, admin,
+        content::{Content, EVERY},
+        routes,
+        shutdown::{self, Port},
+        tls::TlsFiles,
+    },
+    snapshot::Snapshot,
+    telemetry::{
+        DecisionLog, Metrics, decisions,
+        log::{self, DEFAULT_FILTER, LogFilter},
+    },
+};
+
+/// Arguments of `serve`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Address of the webhook port (TLS); [::]:8443 for a cluster with IPv6
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8443")]
+    listen: SocketAddr,
+    /// Address of the plain port: /livez, /readyz, /metrics, /log-filter
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
+    admin_listen: SocketAddr,
+    /// Serving certificate chain (PEM); read again when it changes
+    #[arg(long, value_name = "FILE", default_value = "/tls/tls.crt")]
+    tls_cert: PathBuf,
+    /// Private key of the serving certificate (PEM)
+    #[arg(long, value_name = "FILE", default_value = "/tls/tls.key")]
+    tls_key: PathBuf,
+    /// Let only clients connect that show a certificate of these authorities (PEM)
+    #[arg(long, value_name = "FILE")]
+    client_ca: Option<PathBuf>,
+    #[command(flatten)]
+    policy: PolicyArgs,
+    /// Serve these files instead of a cluster
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["kubeconfig", "context"])]
+    snapshot: Option<PathBuf>,
+    /// Kubeconfig of the cluster; without it $KUBECONFIG, ~/.kube/config or the Pod's ServiceAccount
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// After SIGTERM go on accepting for so long, while the Service stops sending requests here
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    drain_seconds: u64,
+    /// What is logged, such as debug or info,cascade_guard=trace
+    #[arg(long, value_name = "FILTER", env = "CASCADE_GUARD_LOG", default_value = DEFAULT_FILTER)]
+    log_filter: String,
+}
+
+/// Runs until SIGTERM or SIGINT.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let log = log::init(&args.log_filter).map_err(anyhow::Error::msg)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(serve(args, log))?;
+    // Watches are still running and have nothing to tidy up.
+    runtime.shutdown_background();
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
+    let Args {
+        listen,
+        admin_listen,
+        tls_cert,
+        tls_key,
+        client_ca,
+        policy: policy_args,
+        snapshot,
+        kubeconfig,
+        context,
+        drain_seconds,
+        log_filter: _,
+    } = args;
+    let metrics = Arc::new(Metrics::new());
+    let readiness = Arc::new(Readiness::default());
+    let mut background = JoinSet::new();
+
+    let files = TlsFiles { cert: tls_cert, key: tls_key, client_ca };
+    let (tls, tls_content) = ServerTls::from_files(&files, metrics.clone())
+        .with_context(|| format!("{} and {} cannot be served", files.cert.display(), files.key.display()))?;
+    background.spawn(tls.clone().follow(tls_content, EVERY));
+    let policy = live_policy(&policy_args, &metrics, &mut background)?;
+
+    let served = Served {
+        listen,
+        admin_listen,
+        tls,
+        policy,
+        metrics,
+        readiness,
+        log,
+        linger: Duration::from_secs(drain_seconds),
+    };
+    if let Some(path) = snapshot {
+        let snapshot = Snapshot::read(&path).context("the snapshot cannot be used")?;
+        let inventory = snapshot.inventory(&served.policy.load(), fingerprint_keys());
+        return served.run(Arc::new(RwLock::new(inventory)), snapshot, background).await;
+    }
+    let client = connect(kubeconfig.as_deref(), context.as_deref()).await?;
+    let argocd = served.policy.load().spec.argocd.namespace.clone();
+    let inventory = Arc::new(RwLock::new(Inventory::new(fingerprint_keys(), &argocd, Clusters::default())));
+    let kinds = Arc::new(Kinds::default());
+    let source = LiveSource::new(client.clone(), kinds.clone(), served.metrics.clone());
+    let watch_policy = policy_args.policy.is_none();
+    if watch_policy {
+        served.readiness.missing(Condition::Policy, "the GuardPolicy was not read yet");
+    }
+    served.readiness.missing(Condition::Claims, "nothing is listed yet");
+    let cluster = Cluster {
+        client,
+        kinds,
+        inventory: inventory.clone(),
+        policy: served.policy.clone(),
+        watch_policy,
+        readiness: served.readiness.clone(),
+        metrics: served.metrics.clone(),
+    };
+    background.spawn(cluster.run());
+    served.run(inventory, source, background).await
+}
+
+/// The policy to begin with. A policy file is followed; without one, a cluster's GuardPolicy may take its place.
+fn live_policy(
+    args: &PolicyArgs,
+    metrics: &Arc<Metrics>,
+    background: &mut JoinSet<anyhow::Result<()>>,
+) -> anyhow::Result<Arc<LivePolicy>> {
+    let live = |policy| Arc::new(LivePolicy::new(policy, args.ceiling(), metrics.clone()));
+    let Some(path) = &args.policy else { return Ok(live(Policy::default())) };
+    let content = Content::read(vec![path.clone()])?;
+    let policy = Policy::parse(&String::from_utf8_lossy(&content.bytes()[0]))
+        .with_context(|| format!("{} is no usable GuardPolicy", path.display()))?;
+    let policy = live(policy);
+    background.spawn(policy.clone().follow(content, path.display().to_string(), EVERY));
+    Ok(policy)
+}
+
+/// Nobody outside may know them, so that nobody can craft two names with one fingerprint.
+fn fingerprint_keys() -> (u64, u64) {
+    (RandomState::new().hash_one(0), RandomState::new().hash_one(1))
+}
+
+/// All that does not depend on where the world comes from.
+struct Served {
+    listen: SocketAddr,
+    admin_listen: SocketAddr,
+    tls: Arc<ServerTls>,
+    policy: Arc<LivePolicy>,
+    metrics: Arc<Metrics>,
+    readiness: Arc<Readiness>,
+    log: LogFilter,
+    linger: Duration,
+}
+
+impl Served {
+    async fn run<S: Source + Send + 'static>(
+        self,
+        inventory: Arc<RwLock<Inventory>>,
+        source: S,
+        mut background: JoinSet<anyhow::Result<()>>,
+    ) -> anyhow::Result<()> {
+        let guard = Arc::new(Guard {
+            inventory: inventory.clone(),
+            policy: self.policy,
+            source,
+            metrics: self.metrics.clone(),
+            decisions: DecisionLog::default(),
+            clock: Timestamp::now,
+        });
+        background.spawn(sweep(guard.clone()));
+        let webhook = bind(self.listen)?;
+        let plain = bind(self.admin_listen)?.listen(1024).context("the plain port cannot be listened on")?;
+        let plain = Port {
+            listener: plain,
+            transport: Transport::Plain,
+            app: admin::router(admin::Admin {
+                readiness: self.readiness.clone(),
+                metrics: self.metrics,
+                inventory,
+                log: Some(self.log),
+            }),
+        };
+        tracing::info!(version = env!("CARGO_PKG_VERSION"), plain = %plain.address()?, "started");
+        let (readiness, tls) = (self.readiness.clone(), self.tls);
+        let webhook = async move {
+            // Before the policy is known an answer would be a guess. A port that is not open yet makes the API server
+            // do what the failure policy of each entry says, which is what its owner decided for this case.
+            readiness.wait_for(Condition::Policy).await;
+            let listener = webhook.listen(1024).context("the webhook port cannot be listened on")?;
+            let port = Port { listener, transport: Transport::Tls(tls), app: routes::router(guard) };
+            tracing::info!(address = %port.address()?, "the webhook port is open");
+            Ok(port)
+        };
+        let stop = shutdown::told_to_stop();
+        shutdown::run(webhook, plain, Limits::default(), self.linger, &self.readiness, &mut background, stop).await
+    }
+}
+
+/// Binds without listening yet: a port that is taken is noticed at once.
+fn bind(address: SocketAddr) -> anyhow::Result<TcpSocket> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }
+        .with_context(|| format!("there can be no socket for {address}"))?;
+    // A restart must not wait for the connections of the process before.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address).with_context(|| format!("cannot bind {address}"))?;
+    Ok(socket)
+}
+
+/// Sees to it that repeated decisions are told in the end.
+async fn sweep<S>(guard: Arc<Guard<S>>) -> anyhow::Result<()> {
+    loop {
+        tokio::time::sleep(decisions::WINDOW / 10).await;
+        guard.decisions.sweep(Instant::now());
+    }
+}

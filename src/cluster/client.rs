@@ -1,0 +1,54 @@
+//! The connection to the API server.
+
+use std::{path::Path, time::Duration};
+
+use anyhow::Context as _;
+use kube::{
+    Client, Config,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+
+/// A watch lives for 290 seconds and carries a bookmark every minute. What is silent for longer is dead.
+const READ_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Connects as a kubeconfig says, or, where none is named, as `KUBECONFIG`, `~/.kube/config` or the Pod's own
+/// ServiceAccount say.
+///
+/// # Errors
+/// When none of these can be used. Nothing is sent to the API server yet.
+pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow::Result<Client> {
+    let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
+    let mut config = match kubeconfig {
+        Some(path) => {
+            let read = Kubeconfig::read_from(path).with_context(|| format!("cannot use {}", path.display()))?;
+            Config::from_custom_kubeconfig(read, &options).await.with_context(|| format!("cannot use {}", path.display()))?
+        }
+        None if context.is_some() => {
+            Config::from_kubeconfig(&options).await.context("the kubeconfig cannot be used")?
+        }
+        None => Config::infer().await.context(
+            "there is no cluster to work with: neither a kubeconfig nor a Pod's ServiceAccount was found; name one with \
+             --kubeconfig, or serve files with --snapshot",
+        )?,
+    };
+    config.read_timeout = Some(READ_TIMEOUT);
+    Client::try_from(config).context("no client can be made from the configuration")
+}
+
+/// What went wrong, for a person, without quoting what was read.
+pub(super) fn in_words(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if status.message.is_empty() => format!("the API server answered {}", status.code),
+        kube::Error::Api(status) => format!("the API server answered {} ({})", status.code, status.message),
+        // An error of decoding quotes what was decoded.
+        kube::Error::SerdeError(_) => "the answer of the API server makes no sense".to_owned(),
+        other => {
+            // The outer errors of a client only wrap the one that says something.
+            let mut error: &dyn std::error::Error = other;
+            while let Some(source) = error.source() {
+                error = source;
+            }
+            error.to_string()
+        }
+    }
+}

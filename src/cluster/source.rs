@@ -1,0 +1,217 @@
+//! Reads of the live cluster, for one decision.
+
+use std::{fmt::Write, sync::Arc, time::Duration};
+
+use futures::{StreamExt, stream};
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
+use kube::{Api, Client, Error, api::PostParams};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::time::{Instant, timeout_at};
+
+use super::{Kinds, Served, client::in_words};
+use crate::{
+    facts::{AccessQuestion, Answer, ListQuestion, Question, Reading},
+    judge::Source,
+    object::{GroupKind, ObjectMeta, ObjectRef},
+    telemetry::{Metrics, metrics::Lookup},
+};
+
+/// So many reads at a time for one decision.
+const AT_A_TIME: usize = 8;
+
+/// Asks for an object's metadata alone.
+const ONLY_METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+
+/// What may stand in a segment of a path as it is. Names of roles may hold almost anything.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
+
+/// Answers questions from the API server.
+#[derive(Clone)]
+pub struct LiveSource {
+    client: Client,
+    kinds: Arc<Kinds>,
+    metrics: Arc<Metrics>,
+}
+
+/// Why something could not be read: what is counted and what a person is told.
+struct Unread {
+    outcome: Lookup,
+    reason: String,
+}
+
+impl LiveSource {
+    /// Reads through `client`.
+    pub fn new(client: Client, kinds: Arc<Kinds>, metrics: Arc<Metrics>) -> Self {
+        Self { client, kinds, metrics }
+    }
+
+    async fn reply(&self, question: &Question) -> Answer {
+        match question {
+            Question::Metadata(object) => Answer::Metadata(self.reading(self.metadata(object).await)),
+            Question::Object(object) => Answer::Object(self.reading(self.object(object).await)),
+            Question::List(list) => Answer::List(self.reading(self.list(list).await.map(Some))),
+            Question::Access(access) => Answer::Access(self.reading(self.access(access).await.map(Some))),
+        }
+    }
+
+    /// Counts how a read ended and puts it into the words of the core.
+    fn reading<T>(&self, result: Result<Option<T>, Unread>) -> Reading<T> {
+        let (outcome, reading) = match result {
+            Ok(Some(value)) => (Lookup::Found, Reading::Found(value)),
+            Ok(None) => (Lookup::NotFound, Reading::NotFound),
+            Err(Unread { outcome, reason }) => (outcome, Reading::Unreadable(reason)),
+        };
+        self.metrics.count_lookup(outcome);
+        reading
+    }
+
+    async fn metadata(&self, object: &ObjectRef) -> Result<Option<Arc<ObjectMeta>>, Unread> {
+        #[derive(Deserialize)]
+        struct Partial {
+            #[serde(default)]
+            metadata: ObjectMeta,
+        }
+        let Some(text) = self.get(object, ONLY_METADATA).await? else { return Ok(None) };
+        let Partial { metadata } = serde_json::from_str(&text).map_err(|_| Unread::nonsense(object))?;
+        Ok(Some(Arc::new(metadata)))
+    }
+
+    async fn object(&self, object: &ObjectRef) -> Result<Option<Arc<RawValue>>, Unread> {
+        let Some(text) = self.get(object, "application/json").await? else { return Ok(None) };
+        let raw = RawValue::from_string(text).map_err(|_| Unread::nonsense(object))?;
+        Ok(Some(raw.into()))
+    }
+
+    /// One object; `None` if it does not exist.
+    async fn get(&self, object: &ObjectRef, accept: &'static str) -> Result<Option<String>, Unread> {
+        let served = self.served(&object.kind).await?;
+        if object.name.is_empty() || (served.namespaced && object.namespace.is_empty()) {
+            let reason = format!("{object} cannot be read: its name or its namespace is not known");
+            return Err(Unread { outcome: Lookup::Error, reason });
+        }
+        let mut path = collection(&object.kind.group, &served, &object.namespace);
+        let _ = write!(path, "/{}", utf8_percent_encode(&object.name, SEGMENT));
+        match self.fetch(path, accept).await {
+            Ok(text) => Ok(Some(text)),
+            Err(Error::Api(status)) if status.code == 404 && status.reason == "NotFound" => Ok(None),
+            Err(error) => Err(Unread::from(&error, &format!("reading {object}"))),
+        }
+    }
+
+    async fn list(&self, question: &ListQuestion) -> Result<Arc<[Box<RawValue>]>, Unread> {
+        #[derive(Deserialize)]
+        struct List {
+            items: Option<Vec<Box<RawValue>>>,
+        }
+        let served = self.served(&question.kind).await?;
+        let mut path = collection(&question.kind.group, &served, &question.namespace);
+        let _ = write!(path, "?limit={}", question.limit.max(1));
+        if !question.field_selector.is_empty() {
+            let _ = write!(path, "&fieldSelector={}", utf8_percent_encode(&question.field_selector, SEGMENT));
+        }
+        let what = format!("listing {}", question.kind);
+        let text = self.fetch(path, "application/json").await.map_err(|error| Unread::from(&error, &what))?;
+        let List { items } = serde_json::from_str(&text)
+            .map_err(|_| Unread { outcome: Lookup::Error, reason: format!("{what}: the answer makes no sense") })?;
+        Ok(items.unwrap_or_default().into())
+    }
+
+    /// One SubjectAccessReview, with the user exactly as the request carried it.
+    async fn access(&self, question: &AccessQuestion) -> Result<bool, Unread> {
+        let user = &question.user;
+        let some = |text: &String| (!text.is_empty()).then(|| text.clone());
+        let review = SubjectAccessReview {
+            spec: SubjectAccessReviewSpec {
+                user: some(&user.username),
+                uid: some(&user.uid),
+                groups: Some(user.groups.clone()),
+                extra: Some(user.extra.clone()),
+                resource_attributes: Some(ResourceAttributes {
+                    verb: some(&question.verb),
+                    group: some(&question.group),
+                    resource: some(&question.resource),
+                    name: some(&question.name),
+                    ..ResourceAttributes::default()
+                }),
+                ..SubjectAccessReviewSpec::default()
+            },
+            ..SubjectAccessReview::default()
+        };
+        let reviews = Api::<SubjectAccessReview>::all(self.client.clone());
+        let what = format!("asking whether {} may {} {}", user.username, question.verb, question.resource);
+        let answer = reviews.create(&PostParams::default(), &review).await;
+        let status = answer.map_err(|error| Unread::from(&error, &what))?.status.unwrap_or_default();
+        match status.evaluation_error {
+            // An authorizer that failed may have been the one that allows.
+            Some(error) if !status.allowed && !error.is_empty() => {
+                Err(Unread { outcome: Lookup::Error, reason: format!("{what} failed: {error}") })
+            }
+            _ => Ok(status.allowed),
+        }
+    }
+
+    async fn served(&self, kind: &GroupKind) -> Result<Served, Unread> {
+        let found = self.kinds.find(&self.client, kind).await;
+        found.map_err(|error| Unread::from(&error, "asking which kinds there are"))?.ok_or_else(|| Unread {
+            outcome: Lookup::UnknownKind,
+            reason: format!("the API server serves no kind {kind}"),
+        })
+    }
+
+    async fn fetch(&self, path: String, accept: &'static str) -> Result<String, Error> {
+        let request = axum::http::Request::get(path)
+            .header(axum::http::header::ACCEPT, accept)
+            .body(Vec::new())
+            .map_err(Error::HttpError)?;
+        self.client.request_text(request).await
+    }
+}
+
+impl Unread {
+    fn from(error: &Error, what: &str) -> Self {
+        let outcome = match error {
+            Error::Api(status) if status.code == 403 => Lookup::Forbidden,
+            _ => Lookup::Error,
+        };
+        Self { outcome, reason: format!("{what}: {}", in_words(error)) }
+    }
+
+    fn nonsense(object: &ObjectRef) -> Self {
+        Self { outcome: Lookup::Error, reason: format!("reading {object}: the answer makes no sense") }
+    }
+}
+
+/// Path of a collection.
+fn collection(group: &str, served: &Served, namespace: &str) -> String {
+    let mut path =
+        if group.is_empty() { format!("/api/{}", served.version) } else { format!("/apis/{group}/{}", served.version) };
+    if served.namespaced && !namespace.is_empty() {
+        let _ = write!(path, "/namespaces/{}", utf8_percent_encode(namespace, SEGMENT));
+    }
+    let _ = write!(path, "/{}", served.plural);
+    path
+}
+
+impl Source for LiveSource {
+    async fn answer(&self, questions: &[Question], time_left: Duration) -> Vec<(Question, Answer)> {
+        let deadline = Instant::now() + time_left;
+        let asked: Vec<Question> = questions.to_vec();
+        let total = asked.len();
+        let mut replies = stream::iter(asked)
+            .map(|question| async move {
+                let answer = self.reply(&question).await;
+                (question, answer)
+            })
+            .buffer_unordered(AT_A_TIME);
+        let mut answers = Vec::with_capacity(total);
+        while let Ok(Some(answer)) = timeout_at(deadline, replies.next()).await {
+            answers.push(answer);
+        }
+        for _ in answers.len()..total {
+            self.metrics.count_lookup(Lookup::Timeout);
+        }
+        answers
+    }
+}

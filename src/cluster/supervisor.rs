@@ -1,0 +1,245 @@
+//! Keeps the watches going, and what they deliver in step with policy and API server.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use kube::Client;
+use parking_lot::{Mutex, RwLock};
+use tokio::{
+    sync::{Notify, watch},
+    task::JoinSet,
+    time::{Instant, sleep, sleep_until},
+};
+
+use super::{
+    Kinds,
+    client::in_words,
+    feed::{ClusterNames, DefinitionFeed, Feed, InventoryFeed, PolicyFeed, SecretFeed},
+    watch::{Follower, Scope, State, States, Watch},
+};
+use crate::{
+    inventory::Inventory,
+    object::{ARGO_GROUP, GroupKind},
+    server::{Condition, LivePolicy, Readiness},
+    telemetry::Metrics,
+};
+
+/// A new definition is served a moment after it was stored, and comes seldom alone.
+const SETTLE: Duration = Duration::from_secs(2);
+/// After a change discovery is asked a second time: it is put together with some delay.
+const SECOND_LOOK: Duration = Duration::from_secs(15);
+/// Without any change discovery is asked every so often: aggregated APIs come without a definition.
+const ROUTINE: Duration = Duration::from_secs(600);
+
+/// The live cluster, as far as it feeds the inventory.
+#[derive(Clone)]
+pub struct Cluster {
+    /// The connection.
+    pub client: Client,
+    /// What the API server serves.
+    pub kinds: Arc<Kinds>,
+    /// What is fed.
+    pub inventory: Arc<RwLock<Inventory>>,
+    /// What decides which Applications count; fed as well if `watch_policy` is set.
+    pub policy: Arc<LivePolicy>,
+    /// Whether the GuardPolicy in the cluster counts. A policy file stands instead of it.
+    pub watch_policy: bool,
+    /// Where it is said whether everything has been listed.
+    pub readiness: Arc<Readiness>,
+    /// Where events are counted.
+    pub metrics: Arc<Metrics>,
+}
+
+/// What the watches of one cluster share.
+struct Shared {
+    scope: watch::Sender<Scope>,
+    states: Arc<States>,
+    names: Arc<ClusterNames>,
+    definitions: Arc<Notify>,
+}
+
+impl Cluster {
+    /// Watches for ever.
+    ///
+    /// # Errors
+    /// When a watch ends: none of them may.
+    pub async fn run(self) -> anyhow::Result<()> {
+        self.readiness.missing(Condition::Claims, "the API server was not asked yet which kinds it serves");
+        if self.watch_policy {
+            self.readiness.missing(Condition::Policy, "the GuardPolicy was not read yet");
+        }
+        self.discover().await;
+        let shared = Shared {
+            scope: watch::Sender::new(Scope::of(&self.policy.load(), 0)),
+            states: Arc::new(watch::Sender::new(BTreeMap::new())),
+            names: Arc::new(ClusterNames {
+                inventory: self.inventory.clone(),
+                policy: self.policy.clone(),
+                secrets: Mutex::default(),
+            }),
+            definitions: Arc::new(Notify::new()),
+        };
+        let mut watches = JoinSet::new();
+        let mut states = shared.states.subscribe();
+        let mut policy_changes = self.policy.changes();
+        if self.watch_policy {
+            self.follow(Watch::Policy, &shared, &mut watches);
+            // Which Applications count depends on it, so nothing else begins before it is known.
+            tokio::select! {
+                known = self.await_policy(&mut states) => known?,
+                Some(ended) = watches.join_next() => return ended?,
+            }
+        }
+        self.rescope(&shared);
+        for watch in [
+            Watch::Namespaces,
+            Watch::Settings,
+            Watch::ClusterSecrets,
+            Watch::Projects,
+            Watch::ApplicationSets,
+            Watch::Applications,
+            Watch::Definitions,
+        ] {
+            self.follow(watch, &shared, &mut watches);
+        }
+        let mut discover_at = Instant::now() + ROUTINE;
+        let mut second_look = false;
+        loop {
+            self.judge_readiness(&states.borrow_and_update());
+            tokio::select! {
+                ended = watches.join_next() => match ended {
+                    Some(ended) => return ended?,
+                    None => anyhow::bail!("nothing is watched any more"),
+                },
+                changed = states.changed() => changed?,
+                changed = policy_changes.changed() => {
+                    changed?;
+                    self.rescope(&shared);
+                }
+                () = shared.definitions.notified() => {
+                    discover_at = discover_at.min(Instant::now() + SETTLE);
+                    second_look = true;
+                }
+                () = sleep_until(discover_at) => {
+                    self.rediscover(&shared).await;
+                    discover_at = Instant::now() + if second_look { SECOND_LOOK } else { ROUTINE };
+                    second_look = false;
+                }
+            }
+        }
+    }
+
+    /// Asks the API server which kinds it serves, until it answers: without scopes no claim can be told from another.
+    async fn discover(&self) {
+        let mut pause = Duration::from_millis(500);
+        while let Err(error) = self.kinds.refresh(&self.client).await {
+            let why = format!("the API server cannot be asked which kinds it serves: {}", in_words(&error));
+            tracing::warn!(why, "waiting for the API server");
+            self.readiness.missing(Condition::Claims, why);
+            sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_secs(15));
+        }
+        self.inventory.write().set_cluster_scoped(self.kinds.cluster_scoped());
+    }
+
+    /// Asks again, and begins the watches anew that depend on the answer if it has changed.
+    async fn rediscover(&self, shared: &Shared) {
+        let before = (self.kinds.cluster_scoped(), self.served());
+        if let Err(error) = self.kinds.refresh(&self.client).await {
+            tracing::warn!(reason = in_words(&error), "the API server cannot be asked which kinds it serves");
+            return;
+        }
+        let scoped = self.kinds.cluster_scoped();
+        if before != (scoped.clone(), self.served()) {
+            self.inventory.write().set_cluster_scoped(scoped);
+            shared.scope.send_modify(|scope| scope.generation += 1);
+        }
+    }
+
+    /// Which of the custom kinds that are watched there are.
+    fn served(&self) -> [bool; 4] {
+        let kinds = [
+            (ARGO_GROUP, "Application"),
+            (ARGO_GROUP, "ApplicationSet"),
+            (ARGO_GROUP, "AppProject"),
+            ("cascade-guard.io", "GuardPolicy"),
+        ];
+        kinds.map(|(group, kind)| self.kinds.known(&GroupKind::new(group, kind)).is_some())
+    }
+
+    /// Waits until the policy is known, or that there is none. A policy that is there and cannot be read is neither: going
+    /// on without it would put every rule in audit, and nobody would notice.
+    async fn await_policy(&self, states: &mut watch::Receiver<BTreeMap<Watch, State>>) -> anyhow::Result<()> {
+        loop {
+            match states.borrow_and_update().get(&Watch::Policy) {
+                Some(State::Synced | State::Absent) => {
+                    self.readiness.met(Condition::Policy);
+                    return Ok(());
+                }
+                Some(State::Failed(reason)) => self.readiness.missing(
+                    Condition::Policy,
+                    format!(
+                        "the GuardPolicy cannot be read ({reason}); grant list and watch, or name a file with --policy"
+                    ),
+                ),
+                Some(State::Pending) | None => {}
+            }
+            states.changed().await?;
+        }
+    }
+
+    /// Takes over what the policy says of where Argo CD lives.
+    fn rescope(&self, shared: &Shared) {
+        let policy = self.policy.load();
+        shared.names.refresh();
+        self.inventory.write().set_controller_namespace(&policy.spec.argocd.namespace);
+        shared.scope.send_if_modified(|scope| {
+            let next = Scope::of(&policy, scope.generation);
+            let changed = *scope != next;
+            *scope = next;
+            changed
+        });
+    }
+
+    fn follow(&self, watch: Watch, shared: &Shared, watches: &mut JoinSet<anyhow::Result<()>>) {
+        shared.states.send_modify(|states| {
+            states.insert(watch, State::Pending);
+        });
+        let feed: Box<dyn Feed> = match watch {
+            Watch::ClusterSecrets => Box::new(SecretFeed { names: shared.names.clone(), complete: false }),
+            Watch::Definitions => Box::new(DefinitionFeed(shared.definitions.clone())),
+            Watch::Policy => Box::new(PolicyFeed { policy: self.policy.clone(), seen: None }),
+            _ => Box::new(InventoryFeed { watch, inventory: self.inventory.clone(), policy: self.policy.clone() }),
+        };
+        let follower = Follower {
+            watch,
+            client: self.client.clone(),
+            scope: shared.scope.subscribe(),
+            feed,
+            states: shared.states.clone(),
+            metrics: self.metrics.clone(),
+            trouble: None,
+        };
+        watches.spawn(follower.run());
+    }
+
+    /// Ready once everything indispensable was listed and the rest was at least tried.
+    fn judge_readiness(&self, states: &BTreeMap<Watch, State>) {
+        let missing: Vec<String> = states
+            .iter()
+            .filter_map(|(watch, state)| match state {
+                State::Pending => Some(format!("{} are not listed yet", watch.what())),
+                State::Failed(reason) if watch.is_indispensable() => Some(format!("{}: {reason}", watch.what())),
+                State::Synced | State::Absent | State::Failed(_) => None,
+            })
+            .collect();
+        if missing.is_empty() {
+            if !self.inventory.read().is_ready() {
+                self.inventory.write().set_ready(true);
+                tracing::info!("everything is listed; deletes can be judged");
+            }
+            self.readiness.met(Condition::Claims);
+        } else if !self.inventory.read().is_ready() {
+            self.readiness.missing(Condition::Claims, missing.join("; "));
+        }
+    }
+}

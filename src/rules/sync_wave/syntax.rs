@@ -1,0 +1,100 @@
+//! What the annotations of an object alone show: types and waves that Argo CD cannot read.
+
+use super::{META, subject::Subject};
+use crate::{
+    argo::hook::{HELM_WEIGHT, HOOK, Phase, SYNC_WAVE, Wave},
+    decision::{Finding, Severity},
+    object::{ObjectMeta, ObjectRef},
+};
+
+/// Judges the annotations of a hook. The wave of a hook that never runs does not matter.
+pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    unknown_types(subject, findings);
+    if subject.stage.is_none() {
+        return;
+    }
+    let wave = Wave::of(subject.meta);
+    if let Some(text) = wave.malformed {
+        findings.push(malformed_wave(&subject.object, Severity::Deny, text, wave.value));
+    }
+    if let Some(text) = wave.malformed_weight {
+        findings.push(
+            Finding::new(&META, Severity::Warn, subject.object.clone(), "the hook weight is no whole number")
+                .check("malformed-weight")
+                .detail(format!(
+                    "{HELM_WEIGHT} `{text}` is no whole number; Argo CD takes the wave to be {}",
+                    wave.value
+                ))
+                .remedy(format!("write {HELM_WEIGHT} as digits with an optional sign, such as \"-5\"")),
+        );
+    }
+}
+
+/// Judges the wave of an object that is no hook. Argo CD applies it all the same, only not when its author thinks.
+pub(super) fn check_plain(object: &ObjectRef, meta: &ObjectMeta, findings: &mut Vec<Finding>) {
+    let wave = Wave::of(meta);
+    if let Some(text) = wave.malformed {
+        findings.push(malformed_wave(object, Severity::Warn, text, wave.value));
+    }
+}
+
+fn malformed_wave(object: &ObjectRef, severity: Severity, text: &str, value: i64) -> Finding {
+    let summary = format!(
+        "{SYNC_WAVE} is no whole number; Argo CD does not complain, it silently falls back to the Helm weight and then to 0"
+    );
+    let rounded = text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && number.abs() < 1e9);
+    let hint = rounded.map_or_else(
+        || format!("write {SYNC_WAVE} as digits with an optional sign, such as \"-1\" or \"5\""),
+        |number| format!("write a whole number, such as {SYNC_WAVE}: \"{:.0}\"; waves may have gaps", number.ceil()),
+    );
+    Finding::new(&META, severity, object.clone(), summary)
+        .check("malformed-wave")
+        .detail(format!("sync-wave `{text}` is no whole number; Argo CD takes it to be {value}"))
+        .remedy(hint)
+}
+
+fn unknown_types(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let Some(hook) = &subject.hook else { return };
+    if hook.unknown.is_empty() && (hook.phase().is_some() || hook.skipped || hook.only_for_helm) {
+        return;
+    }
+    let named: Vec<String> = hook.unknown.iter().map(|(_, value)| format!("`{value}`")).collect();
+    let key = hook.unknown.first().map_or(HOOK, |(key, _)| key);
+    let named = if named.is_empty() { "an empty list".to_owned() } else { named.join(", ") };
+    let (summary, consequence) = if hook.phase().is_some() {
+        (
+            "Argo CD passes over hook types that it does not know, and runs the hook only in those it does",
+            "is no hook type and is passed over",
+        )
+    } else if hook.skipped {
+        ("Argo CD passes over hook types that it does not know", "is no hook type; only Skip counts")
+    } else {
+        (
+            "Argo CD leaves a hook without a valid type out of every sync: it is neither applied nor listed, and nobody is told",
+            "is no hook type: Argo CD would never run this",
+        )
+    };
+    // `Skip` keeps the object out of every sync, whatever stands beside it: there is nothing to protect.
+    let severity = if hook.skipped { Severity::Warn } else { Severity::Deny };
+    let meant: Vec<&str> = hook.unknown.iter().filter_map(|(_, value)| meant(value)).map(Phase::as_str).collect();
+    let mut finding = Finding::new(&META, severity, subject.object.clone(), summary)
+        .check("unknown-hook")
+        .detail(format!("{key}: {named} {consequence}"));
+    if !meant.is_empty() {
+        finding = finding.remedy(format!("write {HOOK}: {}; capitals count", meant.join(",")));
+    }
+    findings.push(finding.remedy(
+        "Argo CD's types are PreSync, Sync, PostSync, SyncFail, PreDelete, PostDelete and Skip; separate several by commas",
+    ));
+}
+
+/// The type that someone who wrote this most likely meant.
+fn meant(value: &str) -> Option<Phase> {
+    let letters: String =
+        value.chars().filter(char::is_ascii_alphabetic).map(|letter| letter.to_ascii_lowercase()).collect();
+    match letters.as_str() {
+        "preinstall" | "preupgrade" => Some(Phase::PreSync),
+        "postinstall" | "postupgrade" => Some(Phase::PostSync),
+        other => Phase::ALL.into_iter().find(|phase| phase.as_str().eq_ignore_ascii_case(other)),
+    }
+}

@@ -1,0 +1,171 @@
+//! The serving certificate, and who may connect.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use arc_swap::ArcSwap;
+use jiff::Timestamp;
+use rustls::{
+    RootCertStore, ServerConfig,
+    crypto::CryptoProvider,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+    server::WebPkiClientVerifier,
+    sign::CertifiedKey,
+};
+use tokio_rustls::TlsAcceptor;
+
+use super::content::{Content, ContentError};
+use crate::{
+    certs::{InspectError, not_after},
+    telemetry::Metrics,
+};
+
+/// Why a certificate and key cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file cannot be read.
+    #[error(transparent)]
+    Content(#[from] ContentError),
+    /// There is no certificate in the PEM text.
+    #[error("the certificate file holds no usable certificate: {0}")]
+    Certificate(String),
+    /// The end of the certificate cannot be told.
+    #[error("the serving certificate is unreadable: {0}")]
+    Unreadable(#[from] InspectError),
+    /// There is no private key in the PEM text.
+    #[error("the key file holds no usable private key: {0}")]
+    Key(String),
+    /// The two are not a pair.
+    #[error("the certificate and the private key do not belong together ({0}); both files must come from one issuance")]
+    Mismatch(rustls::Error),
+    /// The authority for client certificates cannot be used.
+    #[error("the file of client authorities cannot be used: {0}")]
+    ClientCa(String),
+}
+
+/// Where certificate, key and the authority for client certificates are kept.
+#[derive(Clone, Debug)]
+pub struct TlsFiles {
+    /// Certificate chain, PEM, the serving certificate first.
+    pub cert: PathBuf,
+    /// Its private key, PEM.
+    pub key: PathBuf,
+    /// Authorities of client certificates, PEM. If given, nobody connects without such a certificate.
+    pub client_ca: Option<PathBuf>,
+}
+
+impl TlsFiles {
+    fn content(&self) -> Result<Content, ContentError> {
+        let paths = [Some(&self.cert), Some(&self.key), self.client_ca.as_ref()];
+        Content::read(paths.into_iter().flatten().cloned().collect())
+    }
+}
+
+/// The TLS side of the server. Handshakes read one pointer; a rotation replaces what it points to, client authorities
+/// included, and leaves established connections alone.
+#[derive(Debug)]
+pub struct ServerTls {
+    config: ArcSwap<ServerConfig>,
+    metrics: Arc<Metrics>,
+}
+
+impl ServerTls {
+    /// Serves this certificate chain and key (PEM). With `client_ca`, clients must show a certificate of that authority.
+    ///
+    /// # Errors
+    /// When they cannot be served; the error says which of them is wrong and why.
+    pub fn new(cert: &[u8], key: &[u8], client_ca: Option<&[u8]>, metrics: Arc<Metrics>) -> Result<Self, TlsError> {
+        let (config, not_after) = server_config(cert, key, client_ca)?;
+        metrics.set_certificate_not_after(not_after);
+        Ok(Self { config: ArcSwap::from_pointee(config), metrics })
+    }
+
+    /// Serves the pair in `files`; the second part of the result follows their changes once it is run.
+    ///
+    /// # Errors
+    /// When a file cannot be read or the pair cannot be served.
+    pub fn from_files(files: &TlsFiles, metrics: Arc<Metrics>) -> Result<(Arc<Self>, Content), TlsError> {
+        let content = files.content()?;
+        let bytes = content.bytes();
+        let tls = Self::new(&bytes[0], &bytes[1], bytes.get(2).map(Vec::as_slice), metrics)?;
+        Ok((Arc::new(tls), content))
+    }
+
+    /// Follows the files for ever. A pair that cannot be served is refused and the last good one kept.
+    ///
+    /// # Errors
+    /// Never; it has the type of a background task.
+    pub async fn follow(self: Arc<Self>, content: Content, every: Duration) -> anyhow::Result<()> {
+        let never = content.follow("the certificate", every, |bytes| {
+            match server_config(&bytes[0], &bytes[1], bytes.get(2).map(Vec::as_slice)) {
+                Ok((config, not_after)) => {
+                    self.config.store(Arc::new(config));
+                    self.metrics.set_certificate_not_after(not_after);
+                    tracing::info!(%not_after, "serving the new certificate");
+                }
+                Err(error) => {
+                    tracing::error!(%error, "the new certificate is refused; the last good one is kept");
+                }
+            }
+        });
+        match never.await {}
+    }
+
+    /// An acceptor for one handshake.
+    pub fn acceptor(&self) -> TlsAcceptor {
+        TlsAcceptor::from(self.config.load_full())
+    }
+}
+
+fn server_config(cert: &[u8], key: &[u8], client_ca: Option<&[u8]>) -> Result<(ServerConfig, Timestamp), TlsError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let chain = certificates(cert).map_err(TlsError::Certificate)?;
+    let not_after = not_after(&chain[0])?;
+    if not_after < Timestamp::now() {
+        // Not refused: a clock may be wrong, and a server that does not start is worse than one that may be told so.
+        tracing::error!(%not_after, "the serving certificate has expired; API servers refuse to talk to it");
+    }
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| TlsError::Key(error.to_string()))?;
+    let pair = CertifiedKey::from_der(chain, key, &provider).map_err(|error| match error {
+        rustls::Error::InconsistentKeys(_) => TlsError::Mismatch(error),
+        other => TlsError::Key(other.to_string()),
+    })?;
+    let builder = ServerConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
+        .map_err(|error| TlsError::Certificate(error.to_string()))?;
+    let builder = match client_ca {
+        None => builder.with_no_client_auth(),
+        Some(pem) => builder.with_client_cert_verifier(client_verifier(pem, &provider).map_err(TlsError::ClientCa)?),
+    };
+    let mut config = builder.with_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(pair)));
+    // The API server speaks HTTP/1.1 to a Service. Offering nothing else keeps a loopback test from using another path.
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok((config, not_after))
+}
+
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+    let chain: Vec<_> =
+        CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+    if chain.is_empty() { Err("it holds no PEM block called CERTIFICATE".to_owned()) } else { Ok(chain) }
+}
+
+fn client_verifier(
+    pem: &[u8],
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<dyn rustls::server::danger::ClientCertVerifier>, String> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(pem)? {
+        roots.add(certificate).map_err(|error| error.to_string())?;
+    }
+    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+        .build()
+        .map_err(|error| error.to_string())
+}
+
+/// Files in the layout that `cascade-guard certs` and `kubernetes.io/tls` Secrets use.
+pub fn files_in(folder: &Path) -> TlsFiles {
+    TlsFiles { cert: folder.join("tls.crt"), key: folder.join("tls.key"), client_ca: None }
+}

@@ -1,0 +1,318 @@
+//! The metrics, in OpenMetrics form. No object and no user is ever named in a label: every label has a bounded set of
+//! values, listed in [`label_values`].
+
+use std::{sync::atomic::AtomicU64, time::Duration};
+
+use jiff::Timestamp;
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram, info::Info},
+    registry::{Registry, Unit},
+};
+
+use crate::{
+    admission::Operation,
+    decision::{self, Decision},
+    inventory::Inventory,
+    policy::Mode,
+    rules::RULES,
+};
+
+/// Media type of the text that [`Metrics::encode`] gives.
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Stands for a label that does not apply.
+const NONE: &str = "none";
+/// The decision on a request that could not be judged.
+const ERROR: &str = "error";
+
+/// How a read of the live cluster ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// The object is there.
+    Found,
+    /// It does not exist.
+    NotFound,
+    /// The guard may not read it.
+    Forbidden,
+    /// The cluster has no such kind.
+    UnknownKind,
+    /// There was no answer in time.
+    Timeout,
+    /// Anything else.
+    Error,
+}
+
+impl Lookup {
+    const ALL: [Self; 6] =
+        [Self::Found, Self::NotFound, Self::Forbidden, Self::UnknownKind, Self::Timeout, Self::Error];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Found => "found",
+            Self::NotFound => "not-found",
+            Self::Forbidden => "forbidden",
+            Self::UnknownKind => "unknown-kind",
+            Self::Timeout => "timeout",
+            Self::Error => ERROR,
+        }
+    }
+}
+
+/// Kinds whose deletion is watched.
+const TERMINATING_KINDS: [&str; 3] = ["Namespace", "Application", "ApplicationSet"];
+
+/// Every value a label may have; `None` for a label that is not known.
+pub fn label_values(label: &str) -> Option<Vec<&'static str>> {
+    let operations = [Operation::Create, Operation::Update, Operation::Delete, Operation::Connect];
+    let modes = [Mode::Off, Mode::Audit, Mode::Warn, Mode::Enforce];
+    Some(match label {
+        "operation" => operations.iter().map(|operation| operation.as_str()).chain([NONE]).collect(),
+        "rule" => RULES.iter().map(|rule| rule.meta().id).chain([NONE]).collect(),
+        "decision" => decision::WORDS.into_iter().chain([ERROR]).collect(),
+        "mode" => modes.iter().map(|mode| mode.as_str()).chain([NONE]).collect(),
+        "dry_run" => vec!["false", "true"],
+        "outcome" => Lookup::ALL.iter().map(|outcome| outcome.as_str()).collect(),
+        "kind" => TERMINATING_KINDS.to_vec(),
+        "result" => vec!["accepted", "rejected"],
+        "version" => vec![env!("CARGO_PKG_VERSION")],
+        _ => return None,
+    })
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    operation: &'static str,
+    rule: &'static str,
+    decision: &'static str,
+    mode: &'static str,
+    dry_run: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OutcomeLabel {
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct KindLabel {
+    kind: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResultLabel {
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BuildLabels {
+    version: &'static str,
+}
+
+/// A gauge of seconds.
+type Seconds = Gauge<f64, AtomicU64>;
+
+/// Every metric there is.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    requests: Family<RequestLabels, Counter>,
+    duration: Histogram,
+    applications: Gauge,
+    claims: Gauge,
+    last_event: Seconds,
+    ready: Gauge,
+    lookups: Family<OutcomeLabel, Counter>,
+    terminating: Family<KindLabel, Gauge>,
+    oldest: Family<KindLabel, Seconds>,
+    policy_reloads: Family<ResultLabel, Counter>,
+    certificate_not_after: Seconds,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// All metrics at zero.
+    pub fn new() -> Self {
+        // From a tenth of a millisecond, which most answers take, to the 30 seconds that the API server waits at most.
+        let buckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+        let mut metrics = Self {
+            registry: Registry::with_prefix("cascade_guard"),
+            requests: Family::default(),
+            duration: Histogram::new(buckets),
+            applications: Gauge::default(),
+            claims: Gauge::default(),
+            last_event: Seconds::default(),
+            ready: Gauge::default(),
+            lookups: Family::default(),
+            terminating: Family::default(),
+            oldest: Family::default(),
+            policy_reloads: Family::default(),
+            certificate_not_after: Seconds::default(),
+        };
+        metrics.register();
+        // A counter that does not exist until something goes wrong cannot be alerted on.
+        for outcome in Lookup::ALL {
+            let _ = metrics.lookups.get_or_create(&OutcomeLabel { outcome: outcome.as_str() });
+        }
+        for result in ["accepted", "rejected"] {
+            let _ = metrics.policy_reloads.get_or_create(&ResultLabel { result });
+        }
+        metrics
+    }
+
+    /// prometheus-client adds `_total`, `_info` and the unit to the names by itself.
+    fn register(&mut self) {
+        let registry = &mut self.registry;
+        registry.register(
+            "admission_requests",
+            "Admission requests, once for every rule that had something to say and once with rule none where no rule had",
+            self.requests.clone(),
+        );
+        registry.register_with_unit(
+            "admission_duration",
+            "Time from the arrival of an admission request to its answer, reads of the cluster included",
+            Unit::Seconds,
+            self.duration.clone(),
+        );
+        registry.register(
+            "claim_index_applications",
+            "Applications whose claims are indexed",
+            self.applications.clone(),
+        );
+        registry.register("claim_index_claims", "Objects that Applications list", self.claims.clone());
+        registry.register_with_unit(
+            "claim_index_last_event_timestamp",
+            "When a watch last delivered something",
+            Unit::Seconds,
+            self.last_event.clone(),
+        );
+        registry.register(
+            "claim_index_ready",
+            "Whether everything has been listed, so that deletes can be judged",
+            self.ready.clone(),
+        );
+        registry.register("live_lookups", "Reads of the live cluster for a decision", self.lookups.clone());
+        registry.register(
+            "terminating_objects",
+            "Objects that are being deleted at this moment",
+            self.terminating.clone(),
+        );
+        registry.register_with_unit(
+            "terminating_objects_oldest_age",
+            "For how long the oldest of the objects that are being deleted has been so",
+            Unit::Seconds,
+            self.oldest.clone(),
+        );
+        registry.register(
+            "policy_reload",
+            "Changes of the policy that were taken over, and that were refused",
+            self.policy_reloads.clone(),
+        );
+        registry.register_with_unit(
+            "certificate_not_after_timestamp",
+            "When the serving certificate expires",
+            Unit::Seconds,
+            self.certificate_not_after.clone(),
+        );
+        registry.register(
+            "build",
+            "The running version",
+            Info::new(BuildLabels { version: env!("CARGO_PKG_VERSION") }),
+        );
+    }
+
+    /// Counts one judged request.
+    pub fn count_decision(&self, operation: Operation, dry_run: bool, decision: &Decision) {
+        let mut counted: Vec<&str> = Vec::new();
+        for rule in decision.said().map(|outcome| outcome.finding.rule.id) {
+            if counted.contains(&rule) {
+                continue;
+            }
+            counted.push(rule);
+            let of_rule = decision.said().filter(|outcome| outcome.finding.rule.id == rule);
+            if let Some(worst) = of_rule.max_by_key(|outcome| (outcome.effect, outcome.finding.severity)) {
+                self.count(Some(operation), rule, worst.word(), worst.resolved.mode.as_str(), dry_run);
+            }
+        }
+        if counted.is_empty() {
+            self.count(Some(operation), NONE, "allow", NONE, dry_run);
+        }
+    }
+
+    /// Counts one request that could not be judged.
+    pub fn count_unjudged(&self, operation: Option<Operation>) {
+        self.count(operation, NONE, ERROR, NONE, false);
+    }
+
+    fn count(
+        &self,
+        operation: Option<Operation>,
+        rule: &'static str,
+        decision: &'static str,
+        mode: &'static str,
+        dry_run: bool,
+    ) {
+        let operation = operation.map_or(NONE, Operation::as_str);
+        let dry_run = if dry_run { "true" } else { "false" };
+        self.requests.get_or_create(&RequestLabels { operation, rule, decision, mode, dry_run }).inc();
+    }
+
+    /// Records how long an answer took.
+    pub fn observe_duration(&self, duration: Duration) {
+        self.duration.observe(duration.as_secs_f64());
+    }
+
+    /// Counts one read of the live cluster.
+    pub fn count_lookup(&self, outcome: Lookup) {
+        self.lookups.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc();
+    }
+
+    /// Counts a change of the policy.
+    pub fn count_policy_reload(&self, accepted: bool) {
+        let result = if accepted { "accepted" } else { "rejected" };
+        self.policy_reloads.get_or_create(&ResultLabel { result }).inc();
+    }
+
+    /// Says when the serving certificate expires.
+    pub fn set_certificate_not_after(&self, not_after: Timestamp) {
+        self.certificate_not_after.set(not_after.as_duration().as_secs_f64());
+    }
+
+    /// Says that a watch delivered something.
+    pub fn set_last_event(&self, at: Timestamp) {
+        self.last_event.set(at.as_duration().as_secs_f64());
+    }
+
+    /// Takes over what the inventory says of itself.
+    pub fn observe_inventory(&self, inventory: &Inventory, now: Timestamp) {
+        let mut applications = 0;
+        let mut began: [Vec<Timestamp>; 3] = Default::default();
+        for (_, app) in inventory.applications() {
+            applications += 1;
+            began[1].extend(app.terminating);
+        }
+        began[0].extend(inventory.namespaces().filter_map(|meta| meta.deletion_timestamp));
+        began[2].extend(inventory.appsets().filter_map(|set| set.meta.deletion_timestamp));
+        self.applications.set(applications);
+        self.claims.set(i64::try_from(inventory.claims().len()).unwrap_or(i64::MAX));
+        self.ready.set(i64::from(inventory.is_ready()));
+        for (kind, began) in TERMINATING_KINDS.into_iter().zip(began) {
+            let age = began.iter().min().map_or(0.0, |oldest| now.duration_since(*oldest).as_secs_f64().max(0.0));
+            self.terminating.get_or_create(&KindLabel { kind }).set(i64::try_from(began.len()).unwrap_or(i64::MAX));
+            self.oldest.get_or_create(&KindLabel { kind }).set(age);
+        }
+    }
+
+    /// All metrics as text.
+    pub fn encode(&self) -> String {
+        let mut text = String::new();
+        // Writing to a String does not fail.
+        let _ = text::encode(&mut text, &self.registry);
+        text
+    }
+}

@@ -1,0 +1,7 @@
+//! What the running server tells about itself: metrics and logs.
+
+pub mod decisions;
+pub mod log;
+pub mod metrics;
+
+pub use self::{decisions::DecisionLog, metrics::Metrics};

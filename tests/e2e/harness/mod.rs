@@ -1,0 +1,12 @@
+//! What the end-to-end tests run on.
+
+pub mod argo;
+pub mod guard;
+pub mod manifests;
+pub mod outcome;
+pub mod pki;
+pub mod plane;
+pub mod process;
+pub mod stage;
+pub mod wait;
+pub mod world;

@@ -1,0 +1,131 @@
+//! Control plane, manifests, guard and the people of the tests, started once for all of them.
+
+use std::{fs, path::Path};
+
+use anyhow::{Result, ensure};
+use k8s_openapi::api::{
+    core::v1::{Namespace, ServiceAccount},
+    rbac::v1::ClusterRoleBinding,
+};
+use kube::{
+    Api, Client,
+    api::{DeleteParams, Patch, PatchParams},
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use tokio::sync::RwLock;
+
+use super::{guard::Guard, manifests, outcome::refusal, plane::ControlPlane, wait::eventually};
+
+/// What the tests share.
+pub struct World {
+    pub plane: ControlPlane,
+    pub guard: Guard,
+    /// A platform engineer with every right of RBAC.
+    pub ops: Client,
+    /// Argo CD's application controller.
+    pub argocd: Client,
+    /// Held shared by ordinary tests, alone by those that count reviews or stop the guard.
+    pub stage: RwLock<()>,
+}
+
+impl World {
+    /// Starts everything and waits until the guard refuses something.
+    pub async fn start(folder: &Path) -> Result<Self> {
+        fs::create_dir_all(folder)?;
+        let plane = ControlPlane::start(folder).await?;
+        let admin = plane.admin()?;
+        for kind in ["application", "applicationset", "appproject"] {
+            for object in manifests::read(&format!("tests/crds/{kind}.yaml"))? {
+                manifests::apply(&admin, &object).await?;
+            }
+        }
+        let (webhooks, rest): (Vec<_>, Vec<_>) =
+            manifests::base()?.into_iter().partition(manifests::is_webhook_configuration);
+        for object in &rest {
+            manifests::apply(&admin, object).await?;
+        }
+        cast(&admin).await?;
+        let ops = plane.person("ops@example.com", "platform-admins")?;
+        let argocd = plane.client(plane.service_account("argocd", "argocd-application-controller").await?)?;
+        let guard = Guard::start(&plane, folder).await?;
+        for mut configuration in webhooks {
+            manifests::point_to(&mut configuration, guard.port, &guard.ca_bundle)?;
+            manifests::apply(&admin, &configuration).await?;
+        }
+        let world = Self { plane, guard, ops, argocd, stage: RwLock::new(()) };
+        world.wait_for_protection().await?;
+        Ok(world)
+    }
+
+    /// Waits until the API server asks the guard and the guard refuses. A webhook configuration takes effect some time
+    /// after it was written, so only a refusal proves it.
+    pub async fn wait_for_protection(&self) -> Result<()> {
+        let namespaces: Api<Namespace> = Api::all(self.ops.clone());
+        self.namespace("canary").await?;
+        eventually("a refusal by the guard", async || {
+            let status = refusal(namespaces.delete("canary", &dry_run()).await)?;
+            ensure!(status.message.contains("cascade-guard refuses"), "{}", status.message);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Makes sure that a Namespace is there.
+    pub async fn namespace(&self, name: &str) -> Result<Namespace> {
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        apply(&Api::all(self.ops.clone()), name, &object).await
+    }
+
+    /// Writes a valid approval on a Namespace, as the platform engineer.
+    pub async fn approve(&self, name: &str) -> Result<()> {
+        let namespaces: Api<Namespace> = Api::all(self.ops.clone());
+        let uid = namespaces.get(name).await?.metadata.uid;
+        let until = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(2);
+        let approval = json!({"metadata": {"annotations": {
+            "cascade-guard.io/deletion-approved-by": "ops@example.com",
+            "cascade-guard.io/deletion-approved-until": until.to_string(),
+            "cascade-guard.io/deletion-approved-uid": uid,
+        }}});
+        namespaces.patch(name, &PatchParams::default(), &Patch::Merge(approval)).await?;
+        Ok(())
+    }
+}
+
+/// Parameters of a delete that deletes nothing.
+pub fn dry_run() -> DeleteParams {
+    DeleteParams { dry_run: true, ..DeleteParams::default() }
+}
+
+/// Applies an object, server-side.
+pub async fn apply<K>(api: &Api<K>, name: &str, object: &Value) -> Result<K>
+where
+    K: Clone + DeserializeOwned + Serialize + std::fmt::Debug,
+{
+    let parameters = PatchParams::apply("cascade-guard-tests").force();
+    Ok(api.patch(name, &parameters, &Patch::Apply(object)).await?)
+}
+
+/// Argo CD's Namespace and controller, and the rights of everybody in the tests.
+async fn cast(admin: &Client) -> Result<()> {
+    let argocd = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "argocd"}});
+    apply::<Namespace>(&Api::all(admin.clone()), "argocd", &argocd).await?;
+    let name = "argocd-application-controller";
+    let account =
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": "argocd"}});
+    apply::<ServiceAccount>(&Api::namespaced(admin.clone(), "argocd"), name, &account).await?;
+    let subjects = [
+        ("argocd", json!({"kind": "ServiceAccount", "name": name, "namespace": "argocd"})),
+        ("platform", json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "platform-admins"})),
+    ];
+    for (name, subject) in subjects {
+        let name = format!("test-{name}");
+        let binding = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [subject],
+        });
+        apply::<ClusterRoleBinding>(&Api::all(admin.clone()), &name, &binding).await?;
+    }
+    Ok(())
+}

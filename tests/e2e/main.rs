@@ -1,0 +1,35 @@
+//! End-to-end tests: the real binary, with the manifests that ship, on a real API server.
+//!
+//! The harness starts a control plane and the guard once, runs every test against them, and takes them down after the
+//! last one. That is more than the built-in test harness can do (it never drops a static), so this program has its own
+//! `main`; the command line is the usual one.
+
+mod approvals;
+mod harness;
+mod hooks;
+mod incidents;
+mod install;
+mod matching;
+mod outage;
+mod policy;
+mod ways_out;
+
+use std::process::ExitCode;
+
+use harness::stage;
+
+fn main() -> anyhow::Result<ExitCode> {
+    // Every TLS configuration needs a crypto provider; the binary does the same for itself.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let tests = [
+        install::tests(),
+        policy::tests(),
+        incidents::tests(),
+        hooks::tests(),
+        approvals::tests(),
+        ways_out::tests(),
+        matching::tests(),
+        outage::tests(),
+    ];
+    stage::run(tests.into_iter().flatten().collect())
+}

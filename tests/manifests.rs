@@ -1,0 +1,129 @@
+//! What can be said about the files that ship without a cluster.
+
+#![allow(clippy::unwrap_used, reason = "a file of another shape fails the test, and the panic says where")]
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use cascade_guard::policy;
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn documents(path: &str) -> Vec<Value> {
+    serde_saphyr::from_multiple(&fs::read_to_string(root().join(path)).unwrap()).unwrap()
+}
+
+fn webhooks() -> Vec<Value> {
+    documents("manifests/webhooks.yaml")[0]["webhooks"].as_array().unwrap().clone()
+}
+
+fn names(folder: &Path) -> BTreeSet<String> {
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    let files = files.filter(|entry| entry.file_type().unwrap().is_file());
+    files.map(|entry| entry.file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn definition_that_ships_is_the_one_the_types_generate() {
+    let shipped = &documents("manifests/guardpolicies.yaml")[0];
+    let generated = serde_json::to_value(policy::definition()).unwrap();
+    assert!(*shipped == generated, "manifests/guardpolicies.yaml is not up to date: run `make crds`");
+}
+
+#[test]
+fn base_lists_every_file() {
+    let listed = documents("manifests/kustomization.yaml")[0]["resources"].clone();
+    let listed: BTreeSet<String> = serde_json::from_value(listed).unwrap();
+    let mut present = names(&root().join("manifests"));
+    present.remove("kustomization.yaml");
+    assert_eq!(listed, present);
+}
+
+#[test]
+fn every_entry_is_asked_at_a_path_of_its_own_name() {
+    for entry in webhooks() {
+        let name = entry["name"].as_str().unwrap().strip_suffix(".cascade-guard.io").unwrap();
+        assert_eq!(entry["clientConfig"]["service"]["path"], format!("/validate/{name}"));
+    }
+}
+
+#[test]
+fn deletes_and_powers_fail_closed_and_nothing_else_does() {
+    let closed: Vec<_> = webhooks()
+        .into_iter()
+        .filter(|entry| entry["failurePolicy"] == "Fail")
+        .map(|entry| entry["name"].as_str().unwrap().split('.').next().unwrap().to_owned())
+        .collect();
+    assert_eq!(closed, ["namespaces", "applications", "definitions", "rbac-deletes", "approvals"]);
+}
+
+#[test]
+fn every_entry_says_what_the_server_would_otherwise_choose() {
+    for entry in webhooks() {
+        assert_eq!(entry["matchPolicy"], "Equivalent", "{entry}");
+        assert_eq!(entry["sideEffects"], "None", "{entry}");
+        assert_eq!(entry["admissionReviewVersions"], serde_json::json!(["v1"]), "{entry}");
+        assert!(entry["timeoutSeconds"].as_u64().is_some_and(|seconds| seconds <= 10), "{entry}");
+    }
+}
+
+#[test]
+fn namespaces_are_left_out_by_the_name_that_the_api_server_writes() {
+    for entry in webhooks() {
+        let Some(selector) = entry.get("namespaceSelector") else { continue };
+        let key = &selector["matchExpressions"][0]["key"];
+        assert_eq!(key, "kubernetes.io/metadata.name", "any other label can be taken off first: {entry}");
+    }
+}
+
+#[test]
+fn service_pods_and_certificate_belong_together() {
+    let service = &documents("manifests/service.yaml")[0];
+    let deployment = &documents("manifests/deployment.yaml")[0];
+    let pod = &deployment["spec"]["template"];
+    assert_eq!(service["spec"]["selector"], pod["metadata"]["labels"]);
+    let called = format!(
+        "{}.{}.svc",
+        service["metadata"]["name"].as_str().unwrap(),
+        service["metadata"]["namespace"].as_str().unwrap()
+    );
+    for entry in webhooks() {
+        let reference = &entry["clientConfig"]["service"];
+        assert_eq!(
+            called,
+            format!("{}.{}.svc", reference["name"].as_str().unwrap(), reference["namespace"].as_str().unwrap())
+        );
+    }
+    let certificates = documents("certs/cert-manager/certificates.yaml");
+    let serving = certificates.iter().find(|object| object["metadata"]["name"] == "cascade-guard").unwrap();
+    assert_eq!(serving["spec"]["dnsNames"][0], called);
+    assert_eq!(serving["spec"]["secretName"], pod["spec"]["volumes"][0]["secret"]["secretName"]);
+    let development = &documents("certs/kustomization.yaml")[0];
+    assert_eq!(development["secretGenerator"][0]["name"], pod["spec"]["volumes"][0]["secret"]["secretName"]);
+}
+
+#[test]
+fn pods_have_no_privileges() {
+    let deployment = &documents("manifests/deployment.yaml")[0];
+    let pod = &deployment["spec"]["template"]["spec"];
+    assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
+    assert_eq!(pod["securityContext"]["seccompProfile"]["type"], "RuntimeDefault");
+    let container = &pod["containers"][0]["securityContext"];
+    assert_eq!(container["readOnlyRootFilesystem"], true);
+    assert_eq!(container["allowPrivilegeEscalation"], false);
+    assert_eq!(container["capabilities"]["drop"], serde_json::json!(["ALL"]));
+}
+
+#[test]
+fn no_private_key_is_in_the_repository() {
+    let ignored = fs::read_to_string(root().join("certs/.gitignore")).unwrap();
+    for pattern in ["*.key", "*.crt"] {
+        assert!(ignored.lines().any(|line| line == pattern), "certs/.gitignore lets {pattern} through");
+    }
+}

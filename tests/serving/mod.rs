@@ -1,0 +1,71 @@
+//! What the tests of the server share: a guard without a cluster, reviews, certificates.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::{sync::Arc, time::Duration};
+
+use cascade_guard::{
+    argo::Clusters,
+    facts::{Answer, Question},
+    inventory::Inventory,
+    judge::Source,
+    policy::{Mode, Policy},
+    server::{Guard, LivePolicy},
+    telemetry::{DecisionLog, Metrics},
+};
+use jiff::Timestamp;
+use parking_lot::RwLock;
+use serde_json::{Value, json};
+
+/// A source that knows nothing.
+#[derive(Debug)]
+pub struct Nothing;
+
+impl Source for Nothing {
+    async fn answer(&self, _: &[Question], _: Duration) -> Vec<(Question, Answer)> {
+        Vec::new()
+    }
+}
+
+/// A guard over an empty, ready inventory, with every rule in `mode`.
+pub fn guard(mode: &str) -> Guard<Nothing> {
+    let metrics = Arc::new(Metrics::new());
+    let rules = ["sharedClaim", "sharedUpdate", "namespaceApproval", "syncWave", "runtimeDependency", "controlPlane"]
+        .map(|rule| format!("{rule}: {{mode: {mode}}}"))
+        .join(", ");
+    let policy = Policy::parse(&format!(
+        "apiVersion: cascade-guard.io/v1alpha1\nkind: GuardPolicy\nspec: {{rules: {{{rules}}}}}\n"
+    ))
+    .unwrap();
+    let mut inventory = Inventory::new((1, 2), "argocd", Clusters::default());
+    inventory.set_ready(true);
+    Guard {
+        inventory: Arc::new(RwLock::new(inventory)),
+        policy: Arc::new(LivePolicy::new(policy, Mode::Enforce, metrics.clone())),
+        source: Nothing,
+        metrics,
+        decisions: DecisionLog::default(),
+        clock: Timestamp::now,
+    }
+}
+
+/// A review of a ConfigMap, in which no rule is interested.
+pub fn review(uid: &str, operation: &str) -> Value {
+    json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": uid,
+            "kind": {"group": "", "version": "v1", "kind": "ConfigMap"},
+            "resource": {"group": "", "version": "v1", "resource": "configmaps"},
+            "name": "settings",
+            "namespace": "shop",
+            "operation": operation,
+            "userInfo": {"username": "alice"},
+            "object": null,
+            "oldObject": {"metadata": {"name": "settings", "namespace": "shop"}},
+            "dryRun": false,
+            "options": null,
+        },
+    })
+}

@@ -1,0 +1,307 @@
+//! From watches to inventory, policy and readiness, with an API server that misbehaves on demand.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "what goes wrong here fails the test")]
+
+#[path = "serving/api.rs"]
+mod api;
+
+use std::{sync::Arc, time::Duration};
+
+use api::{FakeApi, Reply};
+use cascade_guard::{
+    argo::Clusters,
+    cluster::{Cluster, Kinds},
+    inventory::Inventory,
+    object::ObjectRef,
+    policy::{Mode, Policy, RuleKey},
+    server::{Condition, LivePolicy, Readiness},
+    telemetry::Metrics,
+};
+use parking_lot::RwLock;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+const APPLICATIONS: &str = "/apis/argoproj.io/v1alpha1/applications";
+const NAMESPACES: &str = "/api/v1/namespaces";
+const POLICIES: &str = "/apis/cascade-guard.io/v1alpha1/guardpolicies";
+/// Nothing here takes long. What takes this long has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct World {
+    api: FakeApi,
+    inventory: Arc<RwLock<Inventory>>,
+    policy: Arc<LivePolicy>,
+    readiness: Arc<Readiness>,
+    running: JoinHandle<anyhow::Result<()>>,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.running.abort();
+    }
+}
+
+impl World {
+    fn start(api: FakeApi) -> Self {
+        let metrics = Arc::new(Metrics::new());
+        let inventory = Arc::new(RwLock::new(Inventory::new((1, 2), "argocd", Clusters::default())));
+        let policy = Arc::new(LivePolicy::new(Policy::default(), Mode::Enforce, metrics.clone()));
+        let readiness = Arc::new(Readiness::default());
+        for condition in [Condition::Policy, Condition::Claims] {
+            readiness.missing(condition, "the test has only just begun");
+        }
+        let cluster = Cluster {
+            client: api.client(),
+            kinds: Arc::new(Kinds::default()),
+            inventory: inventory.clone(),
+            policy: policy.clone(),
+            watch_policy: true,
+            readiness: readiness.clone(),
+            metrics,
+        };
+        let running = tokio::spawn(cluster.run());
+        Self { api, inventory, policy, readiness, running }
+    }
+
+    async fn ready(api: FakeApi) -> Self {
+        let world = Self::start(api);
+        let ready = tokio::time::timeout(PATIENCE, world.readiness.wait_for(Condition::Claims)).await;
+        assert!(ready.is_ok(), "never ready: {:?}", world.readiness.report());
+        assert!(world.readiness.is_ready() && world.inventory.read().is_ready());
+        world
+    }
+
+    /// Waits until something is so.
+    async fn until(&self, what: &str, so: impl Fn(&Self) -> bool) {
+        let waiting = async {
+            while !so(self) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        assert!(
+            tokio::time::timeout(PATIENCE, waiting).await.is_ok(),
+            "never so: {what}; {:?}",
+            self.readiness.report()
+        );
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.inventory.read().app_named("argocd", name).is_some()
+    }
+}
+
+fn application(name: &str, resources: &Value) -> Value {
+    json!({
+        "apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+        "metadata": {"name": name, "namespace": "argocd", "resourceVersion": "5"},
+        "spec": {"destination": {"name": "in-cluster", "namespace": "shop"}},
+        "status": {"sync": {"status": "Synced"}, "resources": resources},
+    })
+}
+
+fn namespace(name: &str) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
+        "metadata": {"name": name, "resourceVersion": "5"}})
+}
+
+fn policy(generation: u64, mode: &str) -> Value {
+    json!({"apiVersion": "cascade-guard.io/v1alpha1", "kind": "GuardPolicy",
+        "metadata": {"name": "default", "uid": "p", "generation": generation, "resourceVersion": "5"},
+        "spec": {"rules": {"syncWave": {"mode": mode}}}})
+}
+
+#[tokio::test]
+async fn ready_once_applications_and_namespaces_are_listed_whatever_else_is_refused() {
+    let api = FakeApi::new();
+    api.reply(APPLICATIONS, Reply::list(&[application("shop", &json!([]))]));
+    api.reply(NAMESPACES, Reply::list(&[namespace("shop")]));
+    let forbidden = || Reply::failure(403, "Forbidden", "not for you");
+    api.reply("/api/v1/namespaces/argocd/secrets", forbidden());
+    api.reply("/api/v1/configmaps", forbidden());
+    api.reply("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", forbidden());
+    api.reply("/apis/argoproj.io/v1alpha1/appprojects", Reply::Text(404, "404 page not found"));
+    api.reply("/apis/argoproj.io/v1alpha1/applicationsets", Reply::failure(500, "InternalError", "broken"));
+    let world = World::ready(api).await;
+    assert!(world.has("shop"));
+    assert!(world.inventory.read().namespace("shop").is_some());
+}
+
+#[tokio::test]
+async fn cluster_without_argo_cd_is_ready_and_the_first_application_is_seen() {
+    let api = FakeApi::new();
+    api.reply(APPLICATIONS, Reply::Text(404, "404 page not found"));
+    let world = World::ready(api).await;
+    assert_eq!(world.inventory.read().applications().count(), 0);
+    world.api.reply(APPLICATIONS, Reply::list(&[application("first", &json!([]))]));
+    world.until("the first Application is known", |world| world.has("first")).await;
+}
+
+#[tokio::test]
+async fn without_the_right_to_list_applications_it_is_not_ready_and_says_so() {
+    let api = FakeApi::new();
+    api.reply(APPLICATIONS, Reply::failure(403, "Forbidden", "applications is forbidden"));
+    let world = World::start(api);
+    world
+        .until("the reason is reported", |world| {
+            let report = world.readiness.report();
+            report.len() == 1
+                && report[0].1.contains("Applications: the list failed")
+                && report[0].1.contains("forbidden")
+        })
+        .await;
+    assert!(!world.inventory.read().is_ready());
+    world.api.reply(APPLICATIONS, Reply::list(&[]));
+    world.until("it is ready", |world| world.readiness.is_ready()).await;
+}
+
+#[tokio::test]
+async fn application_that_cannot_be_decoded_counts_as_never_compared() {
+    let api = FakeApi::new();
+    let mut odd = application("odd", &json!([]));
+    odd["status"] = json!("this is no status");
+    api.reply(
+        APPLICATIONS,
+        Reply::list(&[odd, application("good", &json!([{"kind": "Secret", "name": "s", "status": "Synced"}]))]),
+    );
+    let world = World::ready(api).await;
+    let inventory = world.inventory.read();
+    let odd = inventory.app_named("argocd", "odd").and_then(|id| inventory.app(id)).unwrap();
+    let good = inventory.app_named("argocd", "good").and_then(|id| inventory.app(id)).unwrap();
+    assert!(odd.never_compared && !good.never_compared);
+}
+
+#[tokio::test]
+async fn events_are_followed() {
+    let world = World::ready(FakeApi::new()).await;
+    world.api.event(APPLICATIONS, "ADDED", application("a", &json!([]))).await;
+    world.until("the Application is known", |world| world.has("a")).await;
+    let claim = json!([{"kind": "ConfigMap", "namespace": "shop", "name": "c", "status": "Synced"}]);
+    world.api.event(APPLICATIONS, "MODIFIED", application("a", &claim)).await;
+    world.until("its claim is known", |world| world.inventory.read().claims().len() == 1).await;
+    world.api.event(APPLICATIONS, "DELETED", application("a", &claim)).await;
+    world.until("it is gone", |world| !world.has("a") && world.inventory.read().claims().is_empty()).await;
+}
+
+#[tokio::test]
+async fn what_a_fresh_list_leaves_out_is_gone() {
+    let api = FakeApi::new();
+    api.reply(APPLICATIONS, Reply::list(&[application("kept", &json!([])), application("gone", &json!([]))]));
+    let world = World::ready(api).await;
+    assert!(world.has("kept") && world.has("gone"));
+    world.api.reply(APPLICATIONS, Reply::list(&[application("kept", &json!([]))]));
+    let expired = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 410, "reason": "Expired",
+        "message": "too old resource version"});
+    world.api.event(APPLICATIONS, "ERROR", expired).await;
+    world.until("the other one is gone", |world| !world.has("gone")).await;
+    assert!(world.has("kept"));
+}
+
+#[tokio::test]
+async fn failing_relist_takes_nothing_away() {
+    let api = FakeApi::new();
+    api.reply(APPLICATIONS, Reply::list(&[application("kept", &json!([]))]));
+    let world = World::ready(api).await;
+    let lists = |world: &World| {
+        world
+            .api
+            .requests()
+            .iter()
+            .filter(|(path, _)| path.starts_with(APPLICATIONS) && !path.contains("watch"))
+            .count()
+    };
+    let before = lists(&world);
+    world.api.reply(APPLICATIONS, Reply::Text(404, "404 page not found"));
+    let expired = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 410, "message": "gone"});
+    world.api.event(APPLICATIONS, "ERROR", expired).await;
+    world.until("it was listed again in vain", |world| lists(world) >= before + 2).await;
+    assert!(world.has("kept"));
+    assert!(world.readiness.is_ready());
+}
+
+#[tokio::test]
+async fn cluster_scoped_custom_kinds_are_known_before_claims_are_indexed() {
+    let api = FakeApi::new();
+    let claim =
+        json!([{"group": "example.com", "kind": "Gateway", "namespace": "shop", "name": "edge", "status": "Synced"}]);
+    api.reply(APPLICATIONS, Reply::list(&[application("a", &claim)]));
+    let world = World::ready(api).await;
+    let inventory = world.inventory.read();
+    let key = inventory.key_of(cascade_guard::inventory::LOCAL, &ObjectRef::new("example.com", "Gateway", "", "edge"));
+    assert_eq!(inventory.claims().owners(key).len(), 1);
+}
+
+#[tokio::test]
+async fn guard_policy_is_followed_and_a_bad_one_is_refused() {
+    let api = FakeApi::new();
+    api.reply(POLICIES, Reply::list(&[policy(1, "enforce")]));
+    let world = World::ready(api).await;
+    let mode = |world: &World| world.policy.load().base_mode(RuleKey::SyncWave);
+    assert_eq!(mode(&world), Mode::Enforce);
+    world.api.event(POLICIES, "MODIFIED", policy(2, "strictly")).await;
+    world.api.event(POLICIES, "MODIFIED", policy(3, "warn")).await;
+    world.until("the good one is in force", |world| mode(world) == Mode::Warn).await;
+    world.api.event(POLICIES, "DELETED", policy(3, "warn")).await;
+    world.until("every rule is in audit", |world| mode(world) == Mode::Audit).await;
+}
+
+#[tokio::test]
+async fn without_a_guard_policy_kind_every_rule_is_in_audit() {
+    let api = FakeApi::new();
+    api.reply(POLICIES, Reply::Text(404, "404 page not found"));
+    let world = World::ready(api).await;
+    assert_eq!(world.policy.load().base_mode(RuleKey::SharedClaim), Mode::Audit);
+}
+
+#[tokio::test]
+async fn guard_policy_that_may_not_be_read_is_not_taken_for_none() {
+    let api = FakeApi::new();
+    api.reply(POLICIES, Reply::failure(403, "Forbidden", "guardpolicies is forbidden"));
+    let world = World::start(api);
+    world
+        .until("the reason is reported", |world| {
+            world.readiness.report().iter().any(|(condition, why)| {
+                *condition == Condition::Policy
+                    && why.contains("guardpolicies is forbidden")
+                    && why.contains("--policy")
+            })
+        })
+        .await;
+    world.api.reply(POLICIES, Reply::list(&[policy(1, "enforce")]));
+    world.until("it is ready", |world| world.readiness.is_ready()).await;
+    assert_eq!(world.policy.load().base_mode(RuleKey::SyncWave), Mode::Enforce);
+}
+
+#[tokio::test]
+async fn policy_decides_which_applications_count() {
+    let api = FakeApi::new();
+    let mut elsewhere = application("elsewhere", &json!([]));
+    elsewhere["metadata"]["namespace"] = json!("team-a");
+    api.reply(APPLICATIONS, Reply::list(&[elsewhere]));
+    let world = World::ready(api).await;
+    let known = |world: &World| world.inventory.read().app_named("team-a", "elsewhere").is_some();
+    assert!(known(&world));
+    let mut narrow = policy(1, "audit");
+    narrow["spec"]["argocd"] = json!({"applicationNamespaces": ["team-b"]});
+    world.api.event(POLICIES, "ADDED", narrow).await;
+    world.until("it does not count any more", |world| !known(world)).await;
+    world.api.event(POLICIES, "MODIFIED", policy(2, "audit")).await;
+    world.until("it counts again", known).await;
+}
+
+#[tokio::test]
+async fn cluster_secret_says_which_names_mean_one_cluster() {
+    let api = FakeApi::new();
+    let secret = json!({"metadata": {"name": "c", "namespace": "argocd", "resourceVersion": "5",
+            "labels": {"argocd.argoproj.io/secret-type": "cluster"}},
+        "data": {"name": "ZWFzdA==", "server": "aHR0cHM6Ly9lYXN0", "config": "c2VjcmV0"}});
+    api.reply("/api/v1/namespaces/argocd/secrets", Reply::list(&[secret]));
+    let mut by_name = application("by-name", &json!([]));
+    by_name["spec"]["destination"] = json!({"name": "east"});
+    let mut by_url = application("by-url", &json!([]));
+    by_url["spec"]["destination"] = json!({"server": "https://east/"});
+    api.reply(APPLICATIONS, Reply::list(&[by_name, by_url]));
+    let world = World::ready(api).await;
+    let inventory = world.inventory.read();
+    let cluster = |name: &str| inventory.app_named("argocd", name).and_then(|id| inventory.app(id)).unwrap().cluster;
+    assert_eq!(cluster("by-name"), cluster("by-url"));
+}
