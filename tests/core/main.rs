@@ -11,6 +11,7 @@ mod acceptance;
 mod architecture;
 mod control_plane;
 mod deletes;
+mod overlap;
 mod properties;
 mod recordings;
 mod runtime_dependency;
