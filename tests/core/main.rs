@@ -8,6 +8,7 @@
 )]
 
 mod acceptance;
+mod approvals;
 mod architecture;
 mod control_plane;
 mod deletes;
