@@ -7,9 +7,11 @@
 pub mod approval;
 mod approval_integrity;
 mod context;
+mod control_plane;
 mod deletion;
 mod namespace_approval;
 pub mod namespace_content;
+mod runtime_dependency;
 mod shared_claim;
 mod shared_update;
 pub mod sync_wave;
@@ -66,6 +68,8 @@ pub static RULES: &[&dyn Rule] = &[
     &shared_update::SharedUpdate,
     &sync_wave::SyncWave,
     &approval_integrity::ApprovalIntegrity,
+    &control_plane::ControlPlane,
+    &runtime_dependency::RuntimeDependency,
 ];
 
 /// Judges a request with what is known so far. While [`Facts::take_pending`] yields questions the result is provisional.
