@@ -7,6 +7,7 @@
 
 pub mod admission;
 pub mod argo;
+pub mod audit;
 pub mod cli;
 pub mod decision;
 pub mod facts;
@@ -15,6 +16,7 @@ pub mod judge;
 pub mod object;
 pub mod plan;
 pub mod policy;
+pub mod replay;
 pub mod report;
 pub mod rules;
 pub mod snapshot;

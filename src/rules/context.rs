@@ -40,6 +40,7 @@ pub struct Context<'a> {
 enum Subject<'a> {
     Sent(&'a RawValue, &'a ObjectMeta),
     LookedUp(Arc<RawValue>, ObjectMeta),
+    Known(&'a ObjectMeta),
 }
 
 impl<'a> Context<'a> {
@@ -54,6 +55,11 @@ impl<'a> Context<'a> {
         Self { request, inventory, policy, facts, now, thorough, subject: OnceCell::new(), deletion: OnceCell::new() }
     }
 
+    /// The same about a stored object that the inventory knows: its metadata is all that is read of it.
+    pub(super) fn knowing(self, meta: &'a ObjectMeta) -> Self {
+        Self { subject: OnceCell::from(Some(Subject::Known(meta))), ..self }
+    }
+
     /// What the planner reads.
     pub fn inputs(&self) -> Inputs<'a> {
         Inputs { inventory: self.inventory, policy: self.policy, facts: self.facts, thorough: self.thorough }
@@ -64,6 +70,7 @@ impl<'a> Context<'a> {
         match self.subject.get_or_init(|| self.look_up()).as_ref()? {
             Subject::Sent(raw, meta) => Some((raw, meta)),
             Subject::LookedUp(raw, meta) => Some((raw, meta)),
+            Subject::Known(meta) => Some((RawValue::NULL, meta)),
         }
     }
 
@@ -108,7 +115,8 @@ impl<'a> Context<'a> {
                     return None;
                 }
                 let (raw, meta) = self.stored()?;
-                deletion::new(self.inputs(), self.request, raw, meta.clone())
+                let known = matches!(self.subject.get(), Some(Some(Subject::Known(_))));
+                deletion::new(self.inputs(), self.request, (!known).then_some(raw), meta.clone())
             })
             .as_ref()
     }
