@@ -142,8 +142,7 @@ fn stuck(stuck: &Stuck) -> ReportFinding {
 
 fn untrusted(untrusted: &Untrusted) -> ReportFinding {
     let since = untrusted.since.map(|since| format!(" since {since}")).unwrap_or_default();
-    let message =
-        if untrusted.message.is_empty() { String::new() } else { format!(" ({})", untrusted.message.trim()) };
+    let message = if untrusted.message.is_empty() { String::new() } else { format!(" ({})", untrusted.message.trim()) };
     let path = untrusted.object.path();
     let mut found = finding(
         UNTRUSTED,
@@ -197,8 +196,7 @@ fn approval(approval: &Approval) -> Option<ReportFinding> {
 
 fn failed_open(failed: &FailedOpen) -> Option<ReportFinding> {
     if !failed.known {
-        let detail =
-            format!("{}; it is not in the snapshot, so it cannot be judged", failed.sentence());
+        let detail = format!("{}; it is not in the snapshot, so it cannot be judged", failed.sentence());
         let mut found = finding(
             FAILED_OPEN,
             Severity::Warn,

@@ -38,11 +38,7 @@ pub(super) async fn find<V: View, S: Source>(world: &World<'_, V, S>, options: &
             Facts::new(),
             world.source,
             || std::time::Duration::from_secs(60),
-            |facts| {
-                world
-                    .view
-                    .with(|inventory| rules::evaluate(&request, inventory, world.policy, facts, world.now))
-            },
+            |facts| world.view.with(|inventory| rules::evaluate(&request, inventory, world.policy, facts, world.now)),
         )
         .await;
         let said = decision.outcomes.iter().filter(|outcome| outcome.effect != Effect::Dropped);

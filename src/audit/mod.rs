@@ -7,7 +7,7 @@
 pub mod failed_open;
 mod findings;
 mod hooks;
-// html
+pub mod html;
 mod overlap;
 mod protection;
 mod refusals;

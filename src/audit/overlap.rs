@@ -75,9 +75,8 @@ pub(super) async fn find<V: View, S: Source>(
             claimants: nameless.claimants.clone(),
         })
         .collect();
-    overlaps.sort_by(|a, b| {
-        (b.claimants.len(), &a.cluster, &a.object).cmp(&(a.claimants.len(), &b.cluster, &b.object))
-    });
+    overlaps
+        .sort_by(|a, b| (b.claimants.len(), &a.cluster, &a.object).cmp(&(a.claimants.len(), &b.cluster, &b.object)));
     overlaps
 }
 
@@ -123,9 +122,7 @@ fn names(inventory: &Inventory, app: &ObjectRef, raw: &str) -> BTreeMap<Key, Obj
     let Ok(application) = serde_json::from_str::<Application<'_>>(raw) else { return BTreeMap::new() };
     inventory
         .held(&application, cluster)
-        .map(|(key, held)| {
-            (key, inventory.normalise(ObjectRef::new(held.group, held.kind, held.namespace, held.name)))
-        })
+        .map(|(key, held)| (key, inventory.normalise(ObjectRef::new(held.group, held.kind, held.namespace, held.name))))
         .collect()
 }
 

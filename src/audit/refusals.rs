@@ -88,9 +88,9 @@ async fn foresee<V: View, S: Source>(world: &World<'_, V, S>, subject: &Subject,
         world.source,
         || Duration::from_secs(60),
         |facts| {
-            world.view.with(|inventory| {
-                rules::foresee(&request, &subject.meta, inventory, world.policy, facts, world.now)
-            })
+            world
+                .view
+                .with(|inventory| rules::foresee(&request, &subject.meta, inventory, world.policy, facts, world.now))
         },
     )
     .await
@@ -99,10 +99,10 @@ async fn foresee<V: View, S: Source>(world: &World<'_, V, S>, subject: &Subject,
 /// One entry a rule and check.
 pub(super) fn collect(object: &ObjectRef, decision: &Decision, found: &mut Vec<Refusal>) {
     let first = found.len();
-    let denied =
-        decision.outcomes.iter().filter(|outcome| {
-            outcome.finding.severity == Severity::Deny && outcome.effect != Effect::Dropped
-        });
+    let denied = decision
+        .outcomes
+        .iter()
+        .filter(|outcome| outcome.finding.severity == Severity::Deny && outcome.effect != Effect::Dropped);
     for outcome in denied {
         let at = found[first..]
             .iter()

@@ -25,9 +25,8 @@ pub struct Changes {
 impl Changes {
     /// From `earlier` to `findings`.
     pub(super) fn between(earlier: &Document, findings: &[ReportFinding]) -> Self {
-        let prints = |findings: &[ReportFinding]| {
-            findings.iter().map(ReportFinding::fingerprint).collect::<HashSet<String>>()
-        };
+        let prints =
+            |findings: &[ReportFinding]| findings.iter().map(ReportFinding::fingerprint).collect::<HashSet<String>>();
         let (before, after) = (prints(&earlier.findings), prints(findings));
         let missing_in = |from: &[ReportFinding], other: &HashSet<String>| {
             from.iter().filter(|finding| !other.contains(&finding.fingerprint())).cloned().collect::<Vec<_>>()

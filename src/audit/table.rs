@@ -38,7 +38,7 @@ pub fn draw(document: &Document) -> String {
         vec![format!("{}  [{}] {}", finding.object, finding.label(), finding.sentence())]
     });
     section(&mut text, "Claimed by several Applications", &audit.overlaps, |overlap| {
-        let name = if overlap.object.name.is_empty() { "(name not known)" } else { "" };
+        let name = if overlap.object.name.is_empty() { " (its name is not known)" } else { "" };
         let tracked = overlap.tracked_by.as_ref().map(|app| format!("  (tracked by {app})")).unwrap_or_default();
         vec![format!("{}{name}  {}{tracked}", overlap.object, overlap.claimants.join(", "))]
     });
@@ -48,7 +48,13 @@ pub fn draw(document: &Document) -> String {
     });
     section(&mut text, "Less protected than the rules say", &audit.unprotected, |row| {
         let place = if row.namespace.is_empty() { "every Namespace" } else { &row.namespace };
-        vec![format!("{place}  {} {}, by {} ({} Applications)", row.rule, row.mode.as_str(), row.decided_by, row.applications)]
+        vec![format!(
+            "{place}  {} {}, by {} ({} Applications)",
+            row.rule,
+            row.mode.as_str(),
+            row.decided_by,
+            row.applications
+        )]
     });
     section(&mut text, "Approvals", &audit.approvals, |approval| {
         let state = match approval.state {
@@ -57,7 +63,8 @@ pub fn draw(document: &Document) -> String {
             ApprovalState::Ending => "about to end",
             ApprovalState::Pending => "waits to be used",
         };
-        let why = if approval.problems.is_empty() { String::new() } else { format!(": {}", approval.problems.join("; ")) };
+        let why =
+            if approval.problems.is_empty() { String::new() } else { format!(": {}", approval.problems.join("; ")) };
         vec![format!("{}  {state}, by {} until {}{why}", approval.namespace, approval.by, approval.until)]
     });
     let guarded = audit.refusals.iter().filter(|refusal| refusal.expected).count();
@@ -70,7 +77,14 @@ pub fn draw(document: &Document) -> String {
         let _ = writeln!(text, "\n{guarded} Namespaces {how}.");
     }
     if let Some(since) = &document.since {
-        let _ = writeln!(text, "\nSince {}: {} new, {} gone, {} as before", since.earlier, since.new.len(), since.gone.len(), since.unchanged);
+        let _ = writeln!(
+            text,
+            "\nSince {}: {} new, {} gone, {} as before",
+            since.earlier,
+            since.new.len(),
+            since.gone.len(),
+            since.unchanged
+        );
         let mut list = |sign: &str, findings: &[ReportFinding]| {
             for finding in findings.iter().take(MAX_ROWS) {
                 let _ = writeln!(text, "  {sign} [{}] {}", finding.label(), finding.sentence());

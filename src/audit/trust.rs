@@ -76,8 +76,7 @@ pub(super) async fn find<V: View, S: Source>(world: &World<'_, V, S>) -> Vec<Unt
 }
 
 fn untrusted(object: &ObjectRef, why: &str, reading: Reading<Arc<RawValue>>) -> Untrusted {
-    let body: Body =
-        reading.found().and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let body: Body = reading.found().and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
     // The condition says when it began; without one the list is as old as the last comparison.
     let error = body.status.conditions.into_iter().find(|condition| condition.kind.ends_with("Error"));
     let (since, message) = match error {

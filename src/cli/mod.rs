@@ -1,7 +1,10 @@
 //! The command line. One file a command; exit codes are 0 clean, 1 findings or denied, 2 usage or environment.
 
+mod audit;
 pub mod output;
 pub mod plan;
+mod policy;
+mod replay;
 mod review;
 mod world;
 
@@ -23,6 +26,13 @@ enum Command {
     Review(review::Args),
     /// Show what a delete would take with it, who claims it and what is spared
     Plan(plan::Args),
+    /// Find every overlap, refused delete, stuck object and hole in the protection
+    Audit(audit::Args),
+    /// Judge recorded requests: what would have been refused, what another policy would change
+    Replay(replay::Args),
+    /// Look into the policy
+    #[command(subcommand)]
+    Policy(policy::Command),
 }
 
 /// Runs the command.
@@ -35,5 +45,8 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Review(args) => review::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Audit(args) => audit::run(&args),
+        Command::Replay(args) => replay::run(&args),
+        Command::Policy(command) => policy::run(&command),
     }
 }

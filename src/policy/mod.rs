@@ -1,5 +1,6 @@
 //! What the user configured, checked. Built once from a [`schema::GuardPolicy`]; rules and decisions read it.
 
+pub mod explain;
 mod matching;
 pub mod schema;
 

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
-    admission::{DeleteOptions, Object, Operation, Request},
+    admission::{Object, Operation, Request},
     inventory::Inventory,
     object::ObjectRef,
     policy::Policy,
@@ -75,7 +75,7 @@ impl World {
         let target = request.target.clone();
         let raw = old.map(|old| old.raw.get().to_owned()).or_else(|| self.snapshot.json_of(&target));
         let Some(mut object) = raw.and_then(|raw| serde_json::from_str::<Value>(&raw).ok()) else { return Ok(None) };
-        let foreground = request.options == DeleteOptions { propagation_policy: "Foreground".to_owned(), ..DeleteOptions::default() };
+        let foreground = request.options.propagation_policy == "Foreground";
         let held = foreground
             || target.is_namespace()
             || object.pointer("/metadata/finalizers").and_then(Value::as_array).is_some_and(|list| !list.is_empty());

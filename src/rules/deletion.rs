@@ -94,8 +94,11 @@ pub(super) fn new(
         Explanation::Collected => object.is_namespace() || (object.is_application() && cascades(&meta.finalizers)),
         _ => true,
     };
-    let root =
-        if judged { root(request, raw, &object, &meta, application.as_ref(), known) } else { Root::Object(object.clone()) };
+    let root = if judged {
+        root(request, raw, &object, &meta, application.as_ref(), known)
+    } else {
+        Root::Object(object.clone())
+    };
     let plan = Plan::new(inputs, &root, &with, manager);
     let project = match (explaining, &application) {
         (Some(app), _) => Some(app.project.to_string()),

@@ -95,10 +95,8 @@ impl Snapshot {
 
     /// Every object, for an audit.
     pub fn subjects(&self) -> Vec<crate::audit::Subject> {
-        let subject = |stored: &Stored| crate::audit::Subject {
-            object: stored.identity.clone(),
-            meta: stored.meta.clone(),
-        };
+        let subject =
+            |stored: &Stored| crate::audit::Subject { object: stored.identity.clone(), meta: stored.meta.clone() };
         self.objects.iter().map(subject).collect()
     }
 
