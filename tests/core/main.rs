@@ -2,6 +2,8 @@
 
 mod acceptance;
 mod architecture;
+mod audit;
 mod properties;
 mod recordings;
+mod replay;
 mod support;
