@@ -44,17 +44,12 @@ impl PolicyArgs {
                 Policy::parse(&text).with_context(|| format!("{} is no usable GuardPolicy", path.display()))?
             }
         };
-        Ok(self.cap(policy))
+        Ok(policy.with_ceiling(self.ceiling()))
     }
 
     /// No rule acts more strictly than this.
     pub fn ceiling(&self) -> Mode {
         self.mode_ceiling.unwrap_or(Mode::Enforce)
-    }
-
-    /// Applies the ceiling.
-    pub fn cap(&self, policy: Policy) -> Policy {
-        policy.with_ceiling(self.ceiling())
     }
 }
 
