@@ -126,8 +126,8 @@ fn inhabitants(cx: &Context<'_>, namespace: &str) -> String {
             apps.insert(app.path());
         }
     }
-    let deploys_here = |app: &crate::inventory::App| app.cluster == LOCAL && app.destination.namespace == namespace;
-    apps.extend(inventory.applications().filter(|(_, app)| deploys_here(app)).map(|(_, app)| app.path()));
+    let deploying = inventory.applications_to(namespace).iter().filter_map(|id| inventory.app(*id));
+    apps.extend(deploying.filter(|app| app.cluster == LOCAL).map(crate::inventory::App::path));
     if apps.is_empty() {
         return String::new();
     }

@@ -1,5 +1,12 @@
 //! The core, tested through the library: acceptance cases, recordings, properties, and its own shape.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::needless_pass_by_value,
+    reason = "a test that panics has failed, and says where"
+)]
+
 mod acceptance;
 mod architecture;
 mod audit;
