@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 
 use crate::{
+    inventory::Inventory,
     policy::{Mode, Policy},
     snapshot::Snapshot,
 };
@@ -57,6 +58,12 @@ impl WorldArgs {
     /// The time to judge by.
     pub fn now(&self) -> Timestamp {
         self.now.unwrap_or_else(Timestamp::now)
+    }
+
+    /// Reads the snapshot, if one is named, together with what Applications claim by `policy`.
+    pub fn open(&self, policy: &Policy) -> anyhow::Result<Option<(Snapshot, Inventory)>> {
+        let open = |path: &std::path::Path| Snapshot::open(path, policy, (0, 0));
+        self.snapshot.as_deref().map(open).transpose().context("the snapshot cannot be used")
     }
 
     /// Reads the snapshot, if one is named.
