@@ -2,7 +2,7 @@
 //!
 //! A review is decoded by [`admission`], judged by the [`rules`] against the [`inventory`] (what Applications claim)
 //! and the [`policy`], and answered with a [`decision`]. What a rule needs to know beyond that it asks for through
-//! [`facts`], as data. All of this is a pure, synchronous core; `server`, `cluster`, `snapshot`, `certs`, `telemetry` and
+//! [`facts`], as data; [`report`] writes down what was found. All of this is a pure, synchronous core; `server`, `cluster`, `snapshot`, `certs`, `telemetry` and
 //! `cli` are the shell around it.
 
 pub mod admission;
@@ -16,5 +16,6 @@ pub mod object;
 pub mod plan;
 pub mod policy;
 pub mod rbac;
+pub mod report;
 pub mod rules;
 pub mod snapshot;
