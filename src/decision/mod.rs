@@ -44,6 +44,15 @@ impl Scope {
     }
 }
 
+/// A change to the object that mends a finding.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fix {
+    /// What it does, in one sentence.
+    pub description: String,
+    /// The change to the object, as an RFC 6902 patch.
+    pub patch: json_patch::Patch,
+}
+
 /// Something a rule found.
 #[derive(Clone, Debug)]
 pub struct Finding {
@@ -71,6 +80,13 @@ pub struct Finding {
     pub approved_by: String,
     /// What to do now: one command or sentence each.
     pub remedies: Vec<String>,
+    /// The other object it is about, such as the one that comes too late. Tells apart what one check found more than
+    /// once about one object.
+    pub regarding: Option<ObjectRef>,
+    /// The field of the object that is at fault, as a JSON pointer; empty where no single one is known.
+    pub field: String,
+    /// A change that would mend it.
+    pub fix: Option<Box<Fix>>,
 }
 
 impl Finding {
@@ -90,6 +106,9 @@ impl Finding {
             claimants: Vec::new(),
             approved_by: String::new(),
             remedies: Vec::new(),
+            regarding: None,
+            field: String::new(),
+            fix: None,
         }
     }
 
@@ -111,6 +130,27 @@ impl Finding {
     #[must_use]
     pub fn claimed_by(mut self, claimants: Vec<String>) -> Self {
         self.claimants = claimants;
+        self
+    }
+
+    /// Names the other object it is about.
+    #[must_use]
+    pub fn regarding(mut self, other: &ObjectRef) -> Self {
+        self.regarding = Some(other.clone());
+        self
+    }
+
+    /// Names the annotation that is at fault.
+    #[must_use]
+    pub fn on_annotation(mut self, key: &str) -> Self {
+        self.field = format!("/metadata/annotations/{}", key.replace('~', "~0").replace('/', "~1"));
+        self
+    }
+
+    /// Adds a change that would mend it.
+    #[must_use]
+    pub fn fixed_by(mut self, fix: impl Into<Option<Fix>>) -> Self {
+        self.fix = fix.into().map(Box::new);
         self
     }
 

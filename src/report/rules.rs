@@ -44,6 +44,9 @@ pub fn known_rules() -> Vec<Rule> {
 const PAGES: &[(&str, &str)] = &[
     ("docs/rules/shared-claim.md", include_str!("../../docs/rules/shared-claim.md")),
     ("docs/rules/namespace-approval.md", include_str!("../../docs/rules/namespace-approval.md")),
+    ("docs/rules/shared-update.md", include_str!("../../docs/rules/shared-update.md")),
+    ("docs/rules/sync-wave.md", include_str!("../../docs/rules/sync-wave.md")),
+    ("docs/rules/approval-integrity.md", include_str!("../../docs/rules/approval-integrity.md")),
 ];
 
 #[cfg(test)]

@@ -154,8 +154,7 @@ impl Surroundings for Cluster<'_> {
             Reading::Found(meta) if meta.is_terminating() => Presence::Leaving,
             Reading::Found(meta) => Presence::There {
                 hook: Hook::of(&meta).filter(|_| self.is_mine(&meta)).and_then(|_| Stage::of(&meta)),
-                kept: in_annotation(meta.annotation(SYNC_OPTIONS), "Delete") == Some("false")
-                    || meta.annotation(HELM_RESOURCE_POLICY) == Some("keep"),
+                kept: is_kept(&meta, self.app.keeps_objects),
             },
             Reading::NotFound => Presence::Missing,
             Reading::Unreadable(reason) | Reading::Forbidden(reason) => Presence::Unread(reason),
@@ -201,6 +200,13 @@ impl Surroundings for Cluster<'_> {
     fn cascades(&self) -> bool {
         self.app.cascades
     }
+}
+
+/// Whether a cascade leaves an object alone. What stands on the object wins over the sync options of its Application
+/// (`keeps` says whether those hold `Delete=false`).
+pub fn is_kept(meta: &ObjectMeta, keeps: bool) -> bool {
+    let option = in_annotation(meta.annotation(SYNC_OPTIONS), "Delete");
+    option.map_or(keeps, |value| value == "false") || meta.annotation(HELM_RESOURCE_POLICY) == Some("keep")
 }
 
 /// The identity of a workload, if it is no hook and refers to `object`.

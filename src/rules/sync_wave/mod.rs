@@ -5,6 +5,7 @@
 
 mod cluster;
 mod dependency;
+mod fixes;
 mod lifecycle;
 pub mod needs;
 pub mod producers;
