@@ -1,5 +1,6 @@
 //! The command line. One file a command; exit codes are 0 clean, 1 findings or denied, 2 usage or environment.
 
+mod lint;
 pub mod output;
 pub mod plan;
 mod review;
@@ -21,6 +22,8 @@ pub struct Cli {
 enum Command {
     /// Judge one AdmissionReview: review in, answer out
     Review(review::Args),
+    /// Judge the order of rendered manifests before anything reaches a cluster
+    Lint(lint::Args),
     /// Show what a delete would take with it, who claims it and what is spared
     Plan(plan::Args),
 }
@@ -34,6 +37,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     match cli.command {
         Command::Review(args) => review::run(&args),
+        Command::Lint(args) => lint::run(&args),
         Command::Plan(args) => plan::run(&args),
     }
 }

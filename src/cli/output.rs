@@ -48,6 +48,11 @@ pub fn line(text: &str) -> io::Result<()> {
     }
 }
 
+/// Says something on standard error: beside what a command prints, never in it.
+pub fn note(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
 /// Says on standard error why a command could not do its work.
 pub fn complain(error: &anyhow::Error) {
     let _ = writeln!(io::stderr().lock(), "error: {error:#}");

@@ -42,6 +42,7 @@ pub fn known_rules() -> Vec<Rule> {
 
 /// The pages, carried along: whoever reads a report in a code scanner has no repository at hand.
 const PAGES: &[(&str, &str)] = &[
+    ("docs/lint.md", include_str!("../../docs/lint.md")),
     ("docs/rules/shared-claim.md", include_str!("../../docs/rules/shared-claim.md")),
     ("docs/rules/namespace-approval.md", include_str!("../../docs/rules/namespace-approval.md")),
     ("docs/rules/shared-update.md", include_str!("../../docs/rules/shared-update.md")),

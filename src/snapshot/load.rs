@@ -42,7 +42,11 @@ pub(super) fn read(path: &Path) -> Result<Snapshot, LoadError> {
     Ok(snapshot)
 }
 
-fn files(path: &Path) -> Result<Vec<PathBuf>, LoadError> {
+/// A file, or every `.yaml`, `.yml` and `.json` file below a folder, in order.
+///
+/// # Errors
+/// When one of them cannot be read.
+pub fn files(path: &Path) -> Result<Vec<PathBuf>, LoadError> {
     let io = |source| LoadError::Io { path: path.to_owned(), source };
     if !fs::metadata(path).map_err(io)?.is_dir() {
         return Ok(vec![path.to_owned()]);

@@ -189,9 +189,10 @@ impl One<'_> {
                 format!("{stage} needs {need} of {at}: only there from an earlier install"),
             ),
             (Presence::There { .. }, _)
-            | (Presence::Missing | Presence::Unread(_) | Presence::NotLooked { .. }, Plan::Elsewhere { synced: true, .. }) => {
-                Outcome::Fine
-            }
+            | (
+                Presence::Missing | Presence::Unread(_) | Presence::NotLooked { .. },
+                Plan::Elsewhere { synced: true, .. },
+            ) => Outcome::Fine,
             (Presence::Leaving, _) => self.warn(
                 "being-deleted",
                 "something this needs is being deleted",
@@ -320,9 +321,9 @@ fn refuse(
                     .to_owned(),
             ),
         };
-        let mut finding = Finding::new(&META, Severity::Deny, subject.object.clone(), summary).check(check).detail(
-            format!("{stage} needs {} ({}), created in {at}{of}", need.object, need.via),
-        );
+        let mut finding = Finding::new(&META, Severity::Deny, subject.object.clone(), summary)
+            .check(check)
+            .detail(format!("{stage} needs {} ({}), created in {at}{of}", need.object, need.via));
         finding.claimants = named(application.clone());
         finding.regarding = Some(need.object.clone());
         finding.fix = fix.clone().map(Box::new);

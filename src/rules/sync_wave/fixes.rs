@@ -14,7 +14,7 @@ fn path<'a>(tokens: impl IntoIterator<Item = &'a str>) -> PointerBuf {
 }
 
 /// Writes annotations, whether they were there or not.
-pub(super) fn annotate(meta: &ObjectMeta, values: &[(&str, String)], description: impl Into<String>) -> Fix {
+pub fn annotate(meta: &ObjectMeta, values: &[(&str, String)], description: impl Into<String>) -> Fix {
     let add = |path, value| PatchOperation::Add(AddOperation { path, value });
     let operations = if meta.annotations.is_empty() {
         // An `add` below something that is not there would fail.
@@ -28,14 +28,14 @@ pub(super) fn annotate(meta: &ObjectMeta, values: &[(&str, String)], description
 }
 
 /// Writes one field below the object's spec.
-pub(super) fn set(field: &[&str], value: impl Into<Value>, description: impl Into<String>) -> Fix {
+pub fn set(field: &[&str], value: impl Into<Value>, description: impl Into<String>) -> Fix {
     let path = path(field.iter().copied());
     let operation = PatchOperation::Add(AddOperation { path, value: value.into() });
     Fix { description: description.into(), patch: Patch(vec![operation]) }
 }
 
 /// Removes annotations that are there.
-pub(super) fn without(meta: &ObjectMeta, keys: &[&str], description: impl Into<String>) -> Fix {
+pub fn without(meta: &ObjectMeta, keys: &[&str], description: impl Into<String>) -> Fix {
     let there = keys.iter().filter(|key| meta.annotation(key).is_some());
     let operations =
         there.map(|key| PatchOperation::Remove(RemoveOperation { path: path(["metadata", "annotations", key]) }));
@@ -43,6 +43,6 @@ pub(super) fn without(meta: &ObjectMeta, keys: &[&str], description: impl Into<S
 }
 
 /// Makes a hook an ordinary object.
-pub(super) fn no_hook(meta: &ObjectMeta) -> Fix {
+pub fn no_hook(meta: &ObjectMeta) -> Fix {
     without(meta, &[HOOK, HELM_HOOK, DELETE_POLICY, HELM_DELETE_POLICY], "make it an ordinary object, not a hook")
 }

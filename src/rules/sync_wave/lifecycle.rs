@@ -58,9 +58,11 @@ fn job(subject: &Subject<'_>, phase: Phase, findings: &mut Vec<Finding>) {
             format!("{phase} Job with restartPolicy OnFailure and no backoffLimit: it fails late and keeps no logs"),
         );
         let policy = ["spec", "template", "spec", "restartPolicy"];
-        let finding = finding
-            .remedy("use restartPolicy: Never, or say spec.backoffLimit")
-            .fixed_by(fixes::set(&policy, "Never", "let every try have a Pod of its own, whose logs stay"));
+        let finding = finding.remedy("use restartPolicy: Never, or say spec.backoffLimit").fixed_by(fixes::set(
+            &policy,
+            "Never",
+            "let every try have a Pod of its own, whose logs stay",
+        ));
         findings.push(in_spec(finding, "/spec/template/spec/restartPolicy"));
     }
 }
@@ -92,7 +94,9 @@ fn deleted(subject: &Subject<'_>, phase: Phase, policies: &DeletePolicies, findi
                 &format!("a {what} that is a hook is deleted by its hook-delete-policy, and {with} with it"),
                 format!("{what} as {phase} hook: {first} deletes it, and with it {with}"),
             )
-            .remedy(format!("make {object} an ordinary object: Argo CD creates it before the first object that needs it"))
+            .remedy(format!(
+                "make {object} an ordinary object: Argo CD creates it before the first object that needs it"
+            ))
             .on_annotation(hook_key(subject.meta))
             .fixed_by(fixes::no_hook(subject.meta)),
         );
@@ -119,7 +123,11 @@ fn deleted(subject: &Subject<'_>, phase: Phase, policies: &DeletePolicies, findi
                 "generateName with BeforeHookCreation: every sync leaves another object behind".to_owned(),
             )
             .remedy(format!("use a fixed name, or {DELETE_POLICY}: HookSucceeded"))
-            .fixed_by(only(subject.meta, &[DeletePolicy::HookSucceeded], "delete the hook when it succeeded")),
+            .fixed_by(only(
+                subject.meta,
+                &[DeletePolicy::HookSucceeded],
+                "delete the hook when it succeeded",
+            )),
         );
     }
 }
