@@ -30,25 +30,46 @@ fn main() -> io::Result<()> {
         assert!(linted.problems.is_empty(), "{:?}", linted.problems);
         linted.findings.iter().filter(|finding| finding.severity == Severity::Deny).count()
     });
-    writeln!(out, "lint        {:>8.2?}  peak of memory {:.0} MiB", linted, mib(peak()))?;
+    writeln!(out, "lint        {linted}  peak of memory {:.0} MiB", mib(peak()))?;
     let parsed = best(3, || documents(text).filter(|document| document.parse().is_ok()).count());
-    writeln!(out, "parse only  {parsed:>8.2?}")?;
-    writeln!(out, "ratio       {:>8.2}", linted.as_secs_f64() / parsed.as_secs_f64())
+    writeln!(out, "parse only  {parsed}")?;
+    writeln!(out, "ratio       {:.2}", linted.processor.as_secs_f64() / parsed.processor.as_secs_f64())
+}
+
+/// What a run took: by the clock on the wall, and of the processor. On a machine that others use too only the second says
+/// anything about the program.
+#[derive(Clone, Copy)]
+struct Taken {
+    wall: Duration,
+    processor: Duration,
+}
+
+impl std::fmt::Display for Taken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:>6.2?} wall, {:>6.2?} processor", self.wall, self.processor)
+    }
 }
 
 fn mib(bytes: usize) -> f64 {
     f64::from(u32::try_from(bytes / 1024).unwrap_or(u32::MAX)) / 1024.0
 }
 
-fn best<T>(runs: usize, mut work: impl FnMut() -> T) -> Duration {
-    (0..runs)
-        .map(|_| {
-            let start = Instant::now();
-            black_box(work());
-            start.elapsed()
-        })
-        .min()
-        .unwrap_or_default()
+/// The best of several runs: what is left when nothing else disturbs.
+fn best<T>(runs: usize, mut work: impl FnMut() -> T) -> Taken {
+    let mut best = Taken { wall: Duration::MAX, processor: Duration::MAX };
+    for _ in 0..runs {
+        let (start, spent) = (Instant::now(), processor());
+        black_box(work());
+        best.wall = best.wall.min(start.elapsed());
+        best.processor = best.processor.min(processor().saturating_sub(spent));
+    }
+    best
+}
+
+/// How long the main thread had the processor; there is no other.
+fn processor() -> Duration {
+    let text = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    Duration::from_nanos(text.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or_default())
 }
 
 /// The most memory that the process ever held.
@@ -96,7 +117,7 @@ fn stream() -> String {
                     "        - name: SETTING_NUMBER_{line}\n          value: \"of team {team}, as long as values are\"\n"
                 )
             } else {
-                write!(text, "    setting-number-{line}: \"of team {team}, as long as values usually are\"\n")
+                writeln!(text, "    setting-number-{line}: \"of team {team}, as long as values usually are\"")
             };
             line += 1;
         }

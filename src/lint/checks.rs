@@ -63,9 +63,9 @@ fn no_text(index: usize, manifest: &Manifest, found: &mut Vec<Found>) {
 /// Of several manifests of one object Argo CD keeps the last (`controller/state.go`, `DeduplicateTargetObjects`).
 fn same_name(set: &Set<'_>, inputs: &[Input], found: &mut Vec<Found>) {
     for group in set.repeated() {
-        let Some((last, lost)) = group.split_last() else { continue };
-        let winner = &set.manifests[*last];
-        for index in lost {
+        let Some((winner, others)) = group.split_last() else { continue };
+        let winner = &set.manifests[*winner];
+        for index in others {
             let manifest = &set.manifests[*index];
             let same = manifest.meta == winner.meta && manifest.work == winner.work;
             let hook = manifest.hook.is_some() || winner.hook.is_some();

@@ -38,7 +38,6 @@ pub struct Row {
     #[serde(skip)]
     pub manifest: usize,
     /// The phase; nothing for an object that is never applied.
-    #[serde(serialize_with = "phase")]
     pub phase: Option<Phase>,
     /// The wave; nothing where waves do not count.
     pub wave: Option<i64>,
@@ -69,11 +68,6 @@ pub struct Wait {
     pub comes: Option<Stage>,
     /// Whether that is too late for what waits.
     pub too_late: bool,
-}
-
-#[allow(clippy::ref_option, reason = "the signature that serde asks for")]
-fn phase<S: serde::Serializer>(phase: &Option<Phase>, serializer: S) -> Result<S::Ok, S::Error> {
-    phase.map(Phase::as_str).serialize(serializer)
 }
 
 #[allow(clippy::ref_option, reason = "the signature that serde asks for")]

@@ -66,6 +66,7 @@ fn sources(path: &Path, found: &mut Vec<(String, String)>) {
 /// Modules that are compiled for tests alone.
 fn is_test_module(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == "tests.rs" || name == "testing.rs" || name == "property.rs")
+        || path.parent().is_some_and(|folder| folder.ends_with("tests"))
 }
 
 /// The code without comments: prose may speak of anything.

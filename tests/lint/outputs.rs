@@ -6,7 +6,7 @@ use quick_junit::Report as Junit;
 use serde_json::Value;
 use serde_sarif::sarif::Sarif;
 
-use crate::support::{folder, run};
+use crate::support::{Beside, findings, folder, input, run};
 
 /// Runs `lint` over the example and returns what it printed, without what changes from version to version.
 fn printed(arguments: &[&str], code: i32) -> String {
@@ -111,4 +111,60 @@ fn application_is_taken_from_a_file_or_from_the_snapshot() {
     let missing = order(&["--app", "other", "--snapshot", "app.yaml"]);
     assert_eq!(missing.code, 2);
     assert!(missing.err.contains("no Application other in the snapshot"), "{}", missing.err);
+}
+
+#[test]
+fn applications_are_judged_apart_and_know_of_each_other() {
+    let app = |name: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, namespace: argocd}}\nspec: {{destination: {{namespace: shop}}}}\n---\n"
+        )
+    };
+    let beside = Beside { applications: Some(app("web") + &app("base")), snapshot: None };
+    let web = "apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate, annotations: {argocd.argoproj.io/hook: PreSync}}
+spec: {activeDeadlineSeconds: 1, template: {spec: {containers: [{name: main, envFrom: [{secretRef: {name: db}}]}]}}}
+---
+apiVersion: example.com/v1
+kind: Cart
+metadata: {name: first}
+";
+    let base = "apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: db}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: carts.example.com}
+spec: {group: example.com, scope: Namespaced, names: {kind: Cart}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: by-its-own-word
+  annotations: {argocd.argoproj.io/tracking-id: 'web:/ConfigMap:shop/by-its-own-word'}
+";
+    let inputs = [input("out/web.yaml", web), input("out/base/all.yaml", base)];
+    let (found, problems) = findings(&inputs, &beside);
+    assert!(problems.is_empty(), "{problems:#?}");
+    let found: Vec<String> = found
+        .iter()
+        .map(|finding| format!("{} {}: {}", finding.check, finding.object, finding.regarding.as_ref().unwrap()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "other-application Job shop/migrate: Namespace shop",
+            "other-application Job shop/migrate: Secret shop/db",
+            "other-application Cart shop/first: CustomResourceDefinition carts.example.com",
+        ]
+    );
+    // The same manifests as one Application are an order that cannot work.
+    let (found, _) = findings(&inputs, &Beside::default());
+    assert!(found.iter().any(|finding| finding.check == "depends-on-later"), "{found:#?}");
 }

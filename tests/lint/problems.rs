@@ -54,16 +54,28 @@ fn each_problem_is_one_line_and_the_rest_is_judged() {
 fn anchors_that_explode_are_stopped() {
     let levels =
         (1..12).map(|level| format!("l{level}: &l{level} [{}]\n", vec![format!("*l{}", level - 1); 9].join(", ")));
-    let bomb = format!("l0: &l0 [{}]\n{}", vec!["x"; 9].join(", "), levels.collect::<String>());
+    let bomb = format!("l0: &l0 [{}]\n{}", ["x"; 9].join(", "), levels.collect::<String>());
     assert!(said(&bomb).contains("grow out of all proportion"));
+}
+
+#[test]
+fn nesting_without_end_is_stopped() {
+    for (open, close) in [("[", "]"), ("{a: ", "}"), ("- ", "")] {
+        let deep = format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
+        assert!(said(&deep).starts_with("error: stdin:"));
+    }
+    let deep = format!("a: {}1{}", "[".repeat(150), "]".repeat(150));
+    assert!(said(&deep).contains("grow out of all proportion"));
 }
 
 #[test]
 fn large_stream_is_read() {
     let filler = "x".repeat(100);
     let document = |number: usize| {
-        let lines: String = (0..90).map(|line| format!("  line-{line}: {filler}\n")).collect();
-        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c{number}, namespace: shop}}\ndata:\n{lines}---\n")
+        let lines = (0..90).map(|line| format!("  line-{line}: {filler}")).collect::<Vec<_>>().join("\n");
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c{number}, namespace: shop}}\ndata:\n{lines}\n---\n"
+        )
     };
     // Ten megabytes keep an unoptimized test short; the benchmark reads fifty.
     let stream: String = (0..1_100).map(document).collect();

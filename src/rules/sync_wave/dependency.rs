@@ -260,10 +260,9 @@ impl One<'_> {
         };
         let gone = match presence {
             Presence::There { hook: Some(at), .. } if at.phase == Phase::PostDelete => false,
-            Presence::There { kept, .. } => own && !kept && self.around.cascades(),
+            Presence::There { kept, .. } | Presence::NotLooked { kept } => own && !kept && self.around.cascades(),
             Presence::Leaving => true,
             Presence::Missing => !matches!(plan, Plan::Elsewhere { synced: true, .. }),
-            Presence::NotLooked { kept } => own && !kept && self.around.cascades(),
             Presence::Unread(_) => false,
         };
         if !gone {
