@@ -145,7 +145,7 @@ fn located(set: &Set<'_>, inputs: &[Input], found: Vec<checks::Found>) -> Vec<Re
         let mut reported = ReportFinding::new(&finding);
         if finding.severity == Severity::Deny && finding.regarding.is_some() {
             // The detail says what meets what, the summary why that can never work; a line by itself needs both.
-            reported.detail = format!("{}. {}", finding.detail, finding.summary);
+            reported.detail = format!("{}: {}", finding.detail, finding.summary);
         }
         if let Some(template) = document.template() {
             reported.detail = format!("{} (rendered from {template})", reported.sentence());
