@@ -66,6 +66,7 @@ fn finding(
         object,
         summary: summary.to_owned(),
         detail,
+        regarding: None,
         claimants: Vec::new(),
         remedies: Vec::new(),
         location: None,

@@ -60,7 +60,11 @@ pub(super) fn decode_application<'a>(raw: &'a str, identity: &ObjectRef) -> Resu
     serde_json::from_str(raw).map_err(|error| format!("{identity} cannot be read: {error}"))
 }
 
-fn files(path: &Path) -> Result<Vec<PathBuf>, LoadError> {
+/// A file, or every `.yaml`, `.yml` and `.json` file below a folder, in order.
+///
+/// # Errors
+/// When one of them cannot be read.
+pub fn files(path: &Path) -> Result<Vec<PathBuf>, LoadError> {
     let io = |source| LoadError::Io { path: path.to_owned(), source };
     if !fs::metadata(path).map_err(io)?.is_dir() {
         return Ok(vec![path.to_owned()]);

@@ -9,7 +9,7 @@ use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-pub use self::load::LoadError;
+pub use self::load::{LoadError, files};
 use crate::{
     argo::{
         Application, Clusters,
