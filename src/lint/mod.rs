@@ -1,7 +1,7 @@
 //! The sync-wave rule over rendered manifests, before anything reaches a cluster.
 //!
 //! The rule is the webhook's own ([`crate::rules::sync_wave::judge`]); what is around an object comes from the other
-//! manifests ([`set::Around`]) instead of an inventory. Added to it is what admission never sees ([`checks`]). Pure: texts
+//! manifests (`set::Around`) instead of an inventory. Added to it is what admission never sees (`checks`). Pure: texts
 //! in, findings out.
 
 mod application;

@@ -1,7 +1,7 @@
 //! The deletion plan: everything one DELETE takes with it.
 //!
-//! It is built in two steps that repeat until nothing changes: [`closure`] follows Applications, ApplicationSets,
-//! Namespaces and definitions as deep as they go; [`fate`] finds out what of it others still claim and what the cascade
+//! It is built in two steps that repeat until nothing changes: `closure` follows Applications, ApplicationSets,
+//! Namespaces and definitions as deep as they go; `fate` finds out what of it others still claim and what the cascade
 //! will pass by. What is passed by takes nothing along, so the closure is built again without it.
 
 mod closure;
