@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use jiff::{SignedDuration, Span};
 
 use super::{
+    live::{ClusterArgs, Opened},
     output::{self, Format},
     world::WorldArgs,
 };
@@ -38,6 +39,8 @@ pub struct Args {
     ending_within: SignedDuration,
     #[command(flatten)]
     world: WorldArgs,
+    #[command(flatten)]
+    cluster: ClusterArgs,
 }
 
 /// How an audit is printed.
@@ -66,26 +69,29 @@ fn duration(text: &str) -> Result<SignedDuration, String> {
 
 /// Exit 0 if nothing was found, 1 if something was.
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let policy = args.world.policy.load()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(look(args))
+}
+
+async fn look(args: &Args) -> anyhow::Result<ExitCode> {
     let now = args.world.now();
     let earlier = args.since.as_ref().map(read_earlier).transpose()?;
     let bar = progress_bar();
-    let (snapshot, inventory) = args.world.open(&policy)?.context("audit needs --snapshot")?;
-    let objects = snapshot.subjects();
+    let opened = Opened::new(&args.world, &args.cluster).await?;
+    let (policy, view) = (&opened.policy, &opened.inventory);
+    let objects = opened.snapshot.subjects();
     let options = Options { user: args.user.clone(), stuck_after: args.stuck_after, ending_within: args.ending_within };
-    let world = World { view: &inventory, source: &snapshot, policy: &policy, now, objects: &objects };
-    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let world = World { view, source: &opened, policy, now, objects: &objects };
     let show = |step: Step| {
         bar.set_length(step.total as u64);
         bar.set_position(step.done as u64);
         bar.set_message(step.what);
     };
-    let mut audit = runtime.block_on(audit::scan(&world, &options, &show));
+    let mut audit = audit::scan(&world, &options, &show).await;
     for path in &args.audit_log {
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let recording = replay::read(&path.display().to_string(), &text)?;
-        let found = runtime.block_on(audit::failed_open::find(&recording.events, &inventory, &snapshot, &policy, now));
-        audit.failed_open.extend(found);
+        audit.failed_open.extend(audit::failed_open::find(&recording.events, view, &opened, policy, now).await);
     }
     bar.finish_and_clear();
     let document = Document::new(audit, now, earlier.as_ref());

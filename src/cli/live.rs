@@ -12,16 +12,20 @@ use kube::{
     api::{DynamicObject, ListParams, PostParams},
     core::{ApiResource, GroupVersionKind},
 };
-use serde_json::json;
+use serde_json::{json, value::RawValue};
 
-use super::{output, world::PolicyArgs};
+use super::{
+    output,
+    world::{PolicyArgs, WorldArgs},
+};
 use crate::{
     admission::UserInfo,
     argo::Application,
     cluster::{Kinds, LiveSource, connect},
-    facts::{Answer, Question},
+    facts::{Answer, Question, Reading},
+    inventory::Inventory,
     judge::Source,
-    object::{ARGO_GROUP, GroupKind},
+    object::{ARGO_GROUP, GroupKind, ObjectRef},
     policy::{GuardPolicy, GuardPolicySpec, Mode, POLICY_NAME, Policy},
     rules::namespace_content::NotRead,
     snapshot::Snapshot,
@@ -38,6 +42,9 @@ pub struct ClusterArgs {
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
 }
+
+/// So long a command waits for one read.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A list is fetched in pages of this size.
 const PAGE: u32 = 500;
@@ -165,6 +172,56 @@ impl Live {
         }
     }
 
+    /// Everything that Applications, their neighbours and the settings of Argo CD say. What the user may not list is named
+    /// and left out, Namespaces and Applications excepted: without them nothing can be said.
+    async fn whole(&self, argocd: &str) -> anyhow::Result<Snapshot> {
+        let namespaces =
+            self.everything(&GroupKind::new("", "Namespace")).await.context("Namespaces cannot be listed")?;
+        let World { mut snapshot, not_read } = self.around(namespaces).await?;
+        if let Some(NotRead { what, why }) = not_read {
+            bail!("{what} cannot be listed: {why}");
+        }
+        let mut further = Vec::new();
+        for kind in ["ApplicationSet", "AppProject"] {
+            match self.everything(&GroupKind::new(ARGO_GROUP, kind)).await {
+                Ok(found) => further.extend(found),
+                Err(error) => output::note(&format!("{kind}s cannot be listed ({error:#}); none are known")),
+            }
+        }
+        let (secrets, resource) = self.api(&GroupKind::new("", "Secret"))?;
+        let clusters = ListParams::default().labels("argocd.argoproj.io/secret-type=cluster");
+        match secrets.list(&clusters).await {
+            Ok(found) => {
+                for secret in found.items {
+                    further.push(written(secret, &resource)?);
+                }
+            }
+            Err(error) => output::note(&format!("names of clusters are not known: {:#}", in_words(error))),
+        }
+        let settings = ObjectRef::new("", "ConfigMap", argocd, "argocd-cm");
+        match self.object(&settings).await {
+            Reading::Found(raw) => further.push(serde_json::from_str(raw.get())?),
+            Reading::NotFound => {}
+            Reading::Unreadable(why) | Reading::Forbidden(why) => {
+                output::note(&format!("how Argo CD marks its objects is not known: {why}"));
+            }
+        }
+        for object in further {
+            snapshot.put("the cluster", object.to_string())?;
+        }
+        snapshot.set_cluster_scoped(self.kinds.cluster_scoped());
+        Ok(snapshot)
+    }
+
+    /// One object, whole.
+    async fn object(&self, object: &ObjectRef) -> Reading<Arc<RawValue>> {
+        let question = Question::Object(object.clone());
+        match self.source.answer(&[question], PATIENCE).await.pop() {
+            Some((_, Answer::Object(reading))) => reading,
+            _ => Reading::Unreadable("it was not read in time".to_owned()),
+        }
+    }
+
     /// Adds the Applications. Those that cannot be read are named and left out.
     async fn around(&self, mut items: Vec<serde_json::Value>) -> anyhow::Result<World> {
         let mut not_read = None;
@@ -205,6 +262,61 @@ impl Live {
                 Some(token) => params = params.continue_token(&token),
                 None => return Ok(found),
             }
+        }
+    }
+}
+
+/// What a command looks at: files, or the cluster as the current user sees it.
+pub struct Opened {
+    /// The policy that applies there.
+    pub policy: Policy,
+    /// What is known without asking.
+    pub snapshot: Snapshot,
+    /// What Applications claim.
+    pub inventory: Inventory,
+    live: Option<Live>,
+}
+
+impl Opened {
+    /// Opens the snapshot, if one is named, or else the cluster.
+    pub async fn new(world: &WorldArgs, cluster: &ClusterArgs) -> anyhow::Result<Self> {
+        if world.snapshot.is_some() {
+            let policy = world.policy.load()?;
+            if let Some((snapshot, inventory)) = world.open(&policy)? {
+                return Ok(Self { policy, snapshot, inventory, live: None });
+            }
+        }
+        let client = cluster.connect().await?;
+        let policy = policy(&client, &world.policy).await?;
+        let live = Live::new(client).await?;
+        let snapshot = live.whole(&policy.spec.argocd.namespace).await?;
+        let inventory = snapshot.inventory(&policy, (0, 0));
+        Ok(Self { policy, snapshot, inventory, live: Some(live) })
+    }
+
+    /// The object that a person means, and its JSON.
+    pub async fn find(&self, kind: &str, namespace: &str, name: &str) -> anyhow::Result<(ObjectRef, String)> {
+        let missing = || format!("there is no {kind} {}", ObjectRef::new("", "", namespace, name).path());
+        if let Some(object) = self.snapshot.find_by_words(kind, namespace, name) {
+            let json = self.snapshot.json_of(&object).with_context(missing)?;
+            return Ok((object, json));
+        }
+        let Some(live) = &self.live else { bail!("{} in the snapshot", missing()) };
+        let Some(group_kind) = live.kinds.meant_by(kind) else { bail!("the API server serves no kind {kind}") };
+        let object = ObjectRef { kind: group_kind, namespace: namespace.to_owned(), name: name.to_owned() };
+        match live.object(&object).await {
+            Reading::Found(raw) => Ok((object, raw.get().to_owned())),
+            Reading::NotFound => bail!("{}", missing()),
+            Reading::Unreadable(why) | Reading::Forbidden(why) => bail!("{object} cannot be read: {why}"),
+        }
+    }
+}
+
+impl Source for Opened {
+    async fn answer(&self, questions: &[Question], time_left: Duration) -> Vec<(Question, Answer)> {
+        match &self.live {
+            Some(live) => live.answer(questions, time_left).await,
+            None => self.snapshot.answer(questions, time_left).await,
         }
     }
 }

@@ -86,6 +86,12 @@ impl Kinds {
         self.served.load().get(kind).cloned()
     }
 
+    /// The kind that a person means by a word, such as `role` or `deploy`. Where several groups have it the first in
+    /// alphabetical order is meant; `Kind.group` says which.
+    pub fn meant_by(&self, word: &str) -> Option<GroupKind> {
+        self.served.load().keys().filter(|kind| kind.is_meant_by(word)).min().cloned()
+    }
+
     /// Every kind whose objects have no namespace.
     pub fn cluster_scoped(&self) -> HashSet<GroupKind> {
         self.served.load().iter().filter(|(_, served)| !served.namespaced).map(|(kind, _)| kind.clone()).collect()

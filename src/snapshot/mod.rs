@@ -4,7 +4,12 @@
 mod access;
 mod load;
 
-use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -28,6 +33,7 @@ pub struct Snapshot {
     texts: Vec<String>,
     objects: Vec<Stored>,
     by_identity: HashMap<ObjectRef, usize>,
+    cluster_scoped: HashSet<GroupKind>,
 }
 
 /// One object: its identity and metadata, and where its JSON stands.
@@ -231,9 +237,15 @@ impl Snapshot {
         Clusters::new(aliases.chain(secrets.iter().map(|(name, server)| vec![name.as_str(), server.as_str()])))
     }
 
-    fn cluster_scoped(&self) -> std::collections::HashSet<GroupKind> {
+    /// Further kinds without a namespace, beside those whose definitions are among the objects.
+    pub fn set_cluster_scoped(&mut self, kinds: HashSet<GroupKind>) {
+        self.cluster_scoped = kinds;
+    }
+
+    fn cluster_scoped(&self) -> HashSet<GroupKind> {
         self.of_kind("apiextensions.k8s.io", "CustomResourceDefinition")
             .filter_map(|stored| cluster_scoped_kind(self.raw(stored)))
+            .chain(self.cluster_scoped.iter().cloned())
             .collect()
     }
 

@@ -5,6 +5,8 @@
 //! `main`; the command line is the usual one.
 
 mod approvals;
+mod commands;
+mod deletes;
 mod harness;
 mod hooks;
 mod incidents;
@@ -28,6 +30,8 @@ fn main() -> anyhow::Result<ExitCode> {
         hooks::tests(),
         approvals::tests(),
         ways_out::tests(),
+        deletes::tests(),
+        commands::tests(),
         matching::tests(),
         outage::tests(),
     ];

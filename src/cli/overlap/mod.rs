@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{
+    live::{ClusterArgs, Opened},
     output::{self, Format},
     world::WorldArgs,
 };
@@ -40,6 +41,8 @@ pub struct Args {
     output: Format,
     #[command(flatten)]
     world: WorldArgs,
+    #[command(flatten)]
+    cluster: ClusterArgs,
 }
 
 /// So many objects are read for a comparison that somebody looks at.
@@ -135,22 +138,8 @@ enum Side {
 
 /// Exit 0 nothing in common, 1 something.
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let policy = args.world.policy.load()?;
-    let snapshot = args.world.snapshot()?;
-    let inventory = snapshot.as_ref().map(|snapshot| snapshot.inventory(&policy, (0, 0)));
-    let side = |word: &str| side(word, inventory.as_ref(), &args.namespace);
-    let report = match (side(&args.a)?, side(&args.b)?, &snapshot, &inventory) {
-        (Side::App(a), Side::App(b), _, _) if a == b => bail!("{} and {} are the same Application", args.a, args.b),
-        (Side::App(a), Side::App(b), Some(source), Some(view)) => wait(applications(view, source, &policy, a, b))?,
-        (Side::Rendered(a), Side::Rendered(b), _, _) => rendered::compare(&a, &b),
-        (Side::App(app), Side::Rendered(set), Some(source), Some(view)) => {
-            wait(rendered::against(view, source, &policy, app, &set, rendered::Direction::FromApplication))?
-        }
-        (Side::Rendered(set), Side::App(app), Some(source), Some(view)) => {
-            wait(rendered::against(view, source, &policy, app, &set, rendered::Direction::ToApplication))?
-        }
-        _ => bail!("Applications are looked up with --snapshot"),
-    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let report = runtime.block_on(compare(args))?;
     match args.output {
         Format::Table => output::line(table::draw(&report).trim_end())?,
         Format::Json | Format::Yaml => output::structured(args.output, &report)?,
@@ -158,20 +147,36 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!report.is_clean())))
 }
 
-fn wait(report: impl Future<Output = Report>) -> anyhow::Result<Report> {
-    Ok(tokio::runtime::Builder::new_current_thread().build()?.block_on(report))
+async fn compare(args: &Args) -> anyhow::Result<Report> {
+    let is_path = |word: &str| fs::exists(word).unwrap_or(false);
+    // Two sets of manifests need no cluster.
+    if args.world.snapshot.is_none() && is_path(&args.a) && is_path(&args.b) {
+        let set = |word: &str| rendered::Set::read(Path::new(word), &args.namespace);
+        return Ok(rendered::compare(&set(&args.a)?, &set(&args.b)?));
+    }
+    let world = Opened::new(&args.world, &args.cluster).await?;
+    let (view, policy) = (&world.inventory, &world.policy);
+    let side = |word: &str| side(word, view, &args.namespace);
+    Ok(match (side(&args.a)?, side(&args.b)?) {
+        (Side::App(a), Side::App(b)) if a == b => bail!("{} and {} are the same Application", args.a, args.b),
+        (Side::App(a), Side::App(b)) => applications(view, &world, policy, a, b).await,
+        (Side::Rendered(a), Side::Rendered(b)) => rendered::compare(&a, &b),
+        (Side::App(app), Side::Rendered(set)) => {
+            rendered::against(view, &world, policy, app, &set, rendered::Direction::FromApplication).await
+        }
+        (Side::Rendered(set), Side::App(app)) => {
+            rendered::against(view, &world, policy, app, &set, rendered::Direction::ToApplication).await
+        }
+    })
 }
 
 /// What a person means: an Application, or else a path.
-fn side(word: &str, inventory: Option<&Inventory>, namespace: &str) -> anyhow::Result<Side> {
-    let found = inventory.map(|inventory| applications_named(inventory, word)).unwrap_or_default();
+fn side(word: &str, inventory: &Inventory, namespace: &str) -> anyhow::Result<Side> {
+    let found = applications_named(inventory, word);
     match found[..] {
         [(id, _)] => Ok(Side::App(id)),
         [] if fs::exists(word).unwrap_or(false) => Ok(Side::Rendered(rendered::Set::read(Path::new(word), namespace)?)),
-        [] if inventory.is_some() => {
-            bail!("{word} is neither an Application of the snapshot nor a file or folder")
-        }
-        [] => bail!("{word} is no file or folder; Applications are looked up with --snapshot"),
+        [] => bail!("{word} is neither an Application nor a file or folder"),
         _ => {
             let paths: Vec<String> = found.iter().map(|(_, app)| app.path()).collect();
             bail!("{word} may be any of {}; name its namespace too", paths.join(", "))

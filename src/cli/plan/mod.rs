@@ -4,11 +4,12 @@ mod tree;
 
 use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use serde::Serialize;
 use serde_json::{json, value::RawValue};
 
 use super::{
+    live::{ClusterArgs, Opened},
     output::{self, Format},
     world::WorldArgs,
 };
@@ -41,6 +42,8 @@ pub struct Args {
     output: Format,
     #[command(flatten)]
     world: WorldArgs,
+    #[command(flatten)]
+    cluster: ClusterArgs,
 }
 
 /// So many objects are read for a plan that somebody looks at.
@@ -110,20 +113,17 @@ pub struct FindingRow {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let policy = args.world.policy.load()?;
-    let (snapshot, inventory) = args.world.open(&policy)?.context("plan needs --snapshot")?;
-    let Some(object) = snapshot.find_by_words(&args.kind, &args.namespace, &args.name) else {
-        bail!(
-            "there is no {} {} in the snapshot",
-            args.kind,
-            ObjectRef::new("", "", &args.namespace, &args.name).path()
-        );
-    };
-    let body = delete_review(&object, &snapshot.json_of(&object).unwrap_or_default(), &args.user)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(show(args))
+}
+
+async fn show(args: &Args) -> anyhow::Result<ExitCode> {
+    let world = Opened::new(&args.world, &args.cluster).await?;
+    let (object, json) = world.find(&args.kind, &args.namespace, &args.name).await?;
+    let body = delete_review(&object, &json, &args.user)?;
     let request = decode(&body)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let (decision, deletion) = runtime.block_on(examine(&request, &inventory, &policy, &snapshot, args.world.now()));
-    let report = report(&request, &decision, deletion.as_ref(), &inventory);
+    let (decision, deletion) = examine(&request, &world.inventory, &world.policy, &world, args.world.now()).await;
+    let report = report(&request, &decision, deletion.as_ref(), &world.inventory);
     match args.output {
         Format::Table => {
             output::line(tree::draw(&report, deletion.as_ref().map(|deletion| &deletion.plan)).trim_end())?;

@@ -92,12 +92,17 @@ impl ControlPlane {
 
     /// A client of the cluster's administrator, whom RBAC does not limit.
     pub fn admin(&self) -> Result<Client> {
-        self.person("admin", "system:masters")
+        self.client(self.administrator()?)
+    }
+
+    /// The certificate of the cluster's administrator.
+    pub fn administrator(&self) -> Result<AuthInfo> {
+        Ok(self.authority.client("admin", "system:masters")?.auth())
     }
 
     /// A client of the administrator's that acts as somebody else.
     pub fn impersonate(&self, user: &str, groups: &[&str]) -> Result<Client> {
-        let admin = self.authority.client("admin", "system:masters")?.auth();
+        let admin = self.administrator()?;
         self.client(AuthInfo {
             impersonate: Some(user.to_owned()),
             impersonate_groups: Some(groups.iter().map(|group| (*group).to_owned()).collect()),
