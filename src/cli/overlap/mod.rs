@@ -154,7 +154,9 @@ async fn compare(args: &Args) -> anyhow::Result<Report> {
         let set = |word: &str| rendered::Set::read(Path::new(word), &args.namespace);
         return Ok(rendered::compare(&set(&args.a)?, &set(&args.b)?));
     }
-    let world = Opened::new(&args.world, &args.cluster).await?;
+    let no_path = [&args.a, &args.b].into_iter().find(|word| !is_path(word)).unwrap_or(&args.a);
+    let world = Opened::new(&args.world, &args.cluster).await;
+    let world = world.with_context(|| format!("{no_path} is no file or folder, so it has to be an Application"))?;
     let (view, policy) = (&world.inventory, &world.policy);
     let side = |word: &str| side(word, view, &args.namespace);
     Ok(match (side(&args.a)?, side(&args.b)?) {
