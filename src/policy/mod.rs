@@ -16,6 +16,10 @@ pub use self::schema::{Approvers, GuardPolicy, GuardPolicySpec, Mode, OnUnknown,
 
 /// Name of the one object that counts.
 pub const POLICY_NAME: &str = "default";
+/// API group of the object.
+pub const POLICY_GROUP: &str = "cascade-guard.io";
+/// Kind of the object.
+pub const POLICY_KIND: &str = "GuardPolicy";
 
 /// A policy that can be applied.
 #[derive(Clone, Debug)]

@@ -10,6 +10,7 @@ mod context;
 mod deletion;
 mod namespace_approval;
 pub mod namespace_content;
+mod policy;
 mod shared_claim;
 mod shared_update;
 pub mod sync_wave;
@@ -32,8 +33,8 @@ use crate::{
 pub struct RuleMeta {
     /// Stable id, as it stands in messages, metrics and annotations.
     pub id: &'static str,
-    /// Its key in the policy.
-    pub key: RuleKey,
+    /// Its key in the policy; `None` for a rule that no policy can weaken.
+    pub key: Option<RuleKey>,
     /// One line for people.
     pub summary: &'static str,
     /// Its page, below the root of the repository.
@@ -66,6 +67,7 @@ pub static RULES: &[&dyn Rule] = &[
     &shared_update::SharedUpdate,
     &sync_wave::SyncWave,
     &approval_integrity::ApprovalIntegrity,
+    &policy::UsablePolicy,
 ];
 
 /// Judges a request with what is known so far. While [`Facts::take_pending`] yields questions the result is provisional.
