@@ -4,7 +4,7 @@ use std::{collections::HashSet, fmt};
 
 use serde::Deserialize;
 
-use crate::object::null_to_default;
+use crate::object::{ObjectMeta, null_to_default};
 
 /// One rule of a Role or ClusterRole (`rbac.authorization.k8s.io/v1`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default, Deserialize)]
@@ -48,6 +48,31 @@ impl fmt::Display for RoleSubject {
             write!(f, "{} {}/{}", self.kind, self.namespace, self.name)
         }
     }
+}
+
+/// Which role a binding binds to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default, Deserialize)]
+#[serde(default)]
+pub struct RoleRef {
+    /// `Role` or `ClusterRole`.
+    pub kind: String,
+    /// Name.
+    pub name: String,
+}
+
+/// A RoleBinding or ClusterRoleBinding.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Binding {
+    /// Metadata.
+    #[serde(deserialize_with = "null_to_default")]
+    pub metadata: ObjectMeta,
+    /// The role.
+    #[serde(deserialize_with = "null_to_default")]
+    pub role_ref: RoleRef,
+    /// Whom it binds.
+    #[serde(deserialize_with = "null_to_default")]
+    pub subjects: Vec<RoleSubject>,
 }
 
 /// The smallest thing a role grants: one verb on one resource or path.

@@ -230,3 +230,28 @@ fn bad_policy_is_refused_at_the_start_with_its_place() {
     let said = String::from_utf8(refused.stderr).unwrap();
     assert!(said.contains("policy.yaml") && said.contains("rulez") && said.contains('4'), "{said}");
 }
+
+#[test]
+fn overlap_ends_with_what_it_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    };
+    let map = |name: &str, value: &str| {
+        format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}, data: {{a: {value}}}}}")
+    };
+    let (one, two, three) =
+        (file("1.yaml", &map("m", "x")), file("2.yaml", &map("m", "y")), file("3.yaml", &map("n", "y")));
+    let overlap = |a: &Path, b: &Path| binary().arg("overlap").args([a, b]).args(["-o", "json"]).output().unwrap();
+    let found = overlap(&one, &two);
+    assert_eq!(found.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&found.stdout).unwrap();
+    assert_eq!(report["objects"][0]["name"], "m");
+    assert_eq!(report["objects"][0]["differences"], json!([{"op": "replace", "path": "/data/a", "value": "y"}]));
+    assert_eq!(overlap(&one, &three).status.code(), Some(0));
+    let missing = overlap(&one, Path::new("no-such-thing"));
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("no-such-thing is no file or folder"));
+}

@@ -33,6 +33,16 @@ impl Destination {
     pub fn same_as(&self, other: &Self) -> bool {
         self.namespace == other.namespace && self.name == other.name && trim(&self.server) == trim(&other.server)
     }
+
+    /// Whether Argo CD finds this destination by the Secret that registers the cluster `name` at `server`. It knows its
+    /// own cluster without one.
+    pub fn needs_secret(&self, name: &str, server: &str) -> bool {
+        let own = trim(&self.server);
+        if own.is_empty() {
+            return self.name == name && name != IN_CLUSTER;
+        }
+        own == trim(server) && !IN_CLUSTER_URLS.contains(&own)
+    }
 }
 
 fn trim(server: &str) -> &str {
@@ -97,6 +107,15 @@ mod tests {
 
     fn name(name: &str) -> Destination {
         Destination { name: name.to_owned(), ..Destination::default() }
+    }
+
+    #[test]
+    fn secret_is_needed_by_whoever_names_its_cluster() {
+        let needs = |destination: Destination| destination.needs_secret("east", "https://east.example.com");
+        assert!(needs(name("east")) && needs(server("https://east.example.com/")));
+        assert!(!needs(name("west")) && !needs(Destination::default()));
+        assert!(!name(IN_CLUSTER).needs_secret(IN_CLUSTER, IN_CLUSTER_URLS[0]));
+        assert!(!server(IN_CLUSTER_URLS[0]).needs_secret(IN_CLUSTER, IN_CLUSTER_URLS[0]));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod crds;
 mod demo;
 mod live;
 pub mod output;
+pub mod overlap;
 pub mod plan;
 mod review;
 mod revoke;
@@ -36,6 +37,8 @@ enum Command {
     Review(review::Args),
     /// Show what a delete would take with it, who claims it and what is spared
     Plan(plan::Args),
+    /// Show what two Applications (or two sets of rendered manifests) share, and the safe way from one to the other
+    Overlap(overlap::Args),
     /// Make a certificate authority and a serving certificate
     Certs(certs::Args),
     /// Print a completion script for a shell
@@ -62,6 +65,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Demo(args) => demo::run(&args),
         Command::Review(args) => review::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Overlap(args) => overlap::run(&args),
         Command::Certs(args) => certs::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Crds => crds::run(),

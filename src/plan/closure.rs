@@ -120,8 +120,7 @@ impl Closure<'_> {
     }
 
     fn root(&mut self, object: ObjectRef) {
-        let key = self.inputs.inventory.key_of(LOCAL, &object);
-        self.add(key, object.kind.clone(), object.namespace.clone(), LOCAL, Some(object), Via::Root);
+        self.local(object, Via::Root);
     }
 
     /// Adds an object once; of two reasons the one that cannot be spared stays.
@@ -268,9 +267,7 @@ impl Closure<'_> {
 
     fn going_app(&mut self, id: AppId, via: Via) {
         if let Some(app) = self.inputs.inventory.app(id) {
-            let object = app.object();
-            let key = self.inputs.inventory.key_of(LOCAL, &object);
-            self.add(key, object.kind.clone(), object.namespace.clone(), LOCAL, Some(object), via);
+            self.local(app.object(), via);
             self.push_app(id);
         }
     }
@@ -295,9 +292,7 @@ impl Closure<'_> {
         let sets: Vec<_> =
             inventory.appsets().filter(|set| set.meta.namespace == name).map(|set| set.meta.clone()).collect();
         for set in sets {
-            let object = appset(&set);
-            let key = inventory.key_of(LOCAL, &object);
-            self.add(key, object.kind.clone(), name.to_owned(), LOCAL, Some(object), via());
+            self.local(appset(&set), via());
             self.generated(&set);
         }
     }
@@ -309,12 +304,39 @@ impl Closure<'_> {
         for bucket in buckets {
             self.bucket(bucket, &Via::Definition);
         }
-        if kind.is(ARGO_GROUP, "Application") {
-            let apps: Vec<_> = inventory.applications().map(|(id, _)| id).collect();
-            for id in apps {
-                self.going_app(id, Via::Definition);
-            }
+        if kind.group != ARGO_GROUP {
+            return;
         }
+        // Argo CD's own kinds are known whether anybody claims them or not.
+        match kind.kind.as_str() {
+            "Application" => {
+                let apps: Vec<_> = inventory.applications().map(|(id, _)| id).collect();
+                for id in apps {
+                    self.going_app(id, Via::Definition);
+                }
+            }
+            "ApplicationSet" => {
+                let sets: Vec<_> = inventory.appsets().map(|set| set.meta.clone()).collect();
+                for set in sets {
+                    self.local(appset(&set), Via::Definition);
+                    self.generated(&set);
+                }
+            }
+            "AppProject" => {
+                let projects: Vec<_> = inventory.projects().map(|project| project.meta.clone()).collect();
+                for meta in projects {
+                    let object = ObjectRef::new(ARGO_GROUP, "AppProject", &meta.namespace, &meta.name);
+                    self.local(object, Via::Definition);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds an object of the guard's own cluster whose name is known.
+    fn local(&mut self, object: ObjectRef, via: Via) {
+        let key = self.inputs.inventory.key_of(LOCAL, &object);
+        self.add(key, object.kind.clone(), object.namespace.clone(), LOCAL, Some(object), via);
     }
 
     fn bucket(&mut self, id: crate::inventory::BucketId, via: &Via) {

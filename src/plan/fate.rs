@@ -68,7 +68,7 @@ pub(super) fn decide(
     spared: &mut HashMap<Key, Spared>,
 ) -> bool {
     let mut newly = false;
-    let mut names: HashMap<AppId, HashMap<Key, ObjectRef>> = HashMap::new();
+    let mut names = Names::new();
     for place in 0..plan.items.len() {
         let claimants = claimants(inputs, plan, place, manager);
         plan.items[place].claimants = claimants;
@@ -135,21 +135,37 @@ fn claimants(inputs: Inputs<'_>, plan: &Plan, place: usize, manager: Option<AppI
 }
 
 /// Finds the name of an item by one read of an Application that lists it.
-fn name(inputs: Inputs<'_>, plan: &mut Plan, place: usize, names: &mut HashMap<AppId, HashMap<Key, ObjectRef>>) {
-    let item = &plan.items[place];
-    if item.object.is_some() {
-        return;
+fn name(inputs: Inputs<'_>, plan: &mut Plan, place: usize, names: &mut Names) {
+    match find_name(inputs, plan, &plan.items[place], names) {
+        Some(object) => plan.items[place].object = object,
+        None => plan.pending = true,
+    }
+}
+
+/// Names of what Applications list, each list read once.
+pub type Names = HashMap<AppId, HashMap<Key, ObjectRef>>;
+
+/// The name of an item: known, or read from an Application that lists it. `None` while an answer is out; an inner `None`
+/// where nobody can tell the name.
+pub fn find_name(inputs: Inputs<'_>, plan: &Plan, item: &Item, names: &mut Names) -> Option<Option<ObjectRef>> {
+    if let Some(object) = &item.object {
+        return Some(Some(object.clone()));
     }
     let listed_by = || inputs.inventory.claims().owners(item.key).first().copied();
-    let Some(id) = plan.takers_of(item).find_map(|taker| taker.id).or_else(listed_by) else { return };
+    let Some(id) = plan.takers_of(item).find_map(|taker| taker.id).or_else(listed_by) else { return Some(None) };
     if let Entry::Vacant(vacant) = names.entry(id) {
-        let Some(reading) = names_of(inputs, id) else {
-            plan.pending = true;
-            return;
-        };
-        vacant.insert(reading.unwrap_or_default());
+        vacant.insert(names_of(inputs, id)?.unwrap_or_default());
     }
-    plan.items[place].object = names.get(&id).and_then(|names| names.get(&item.key)).cloned();
+    Some(names.get(&id).and_then(|names| names.get(&item.key)).cloned())
+}
+
+/// The fate of `item`, called `object`, with the read that the plan of a review spares itself where nobody else claims
+/// an object. `None` while an answer is out.
+pub fn confirm(inputs: Inputs<'_>, plan: &Plan, item: &Item, object: &ObjectRef) -> Option<Fate> {
+    if item.via != Via::Cascade || item.fate != Fate::Deleted {
+        return Some(item.fate.clone());
+    }
+    fate(inputs, plan, &Item { object: Some(object.clone()), ..item.clone() })
 }
 
 /// The fate of an object that a cascade lists; `None` while an answer is out.

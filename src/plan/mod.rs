@@ -13,11 +13,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 pub use self::{
     closure::{Root, RootApplication},
     explain::{Explanation, explain, is_sync_identity, manager, siblings},
-    fate::{Fate, Spared},
+    fate::{Fate, Names, Spared, confirm, find_name},
 };
 use crate::{
     facts::Facts,
-    inventory::{App, AppId, ClusterId, Inventory, Key},
+    inventory::{App, AppId, ClusterId, Inventory, Key, LOCAL},
     object::{GroupKind, ObjectRef},
     policy::Policy,
 };
@@ -137,7 +137,7 @@ impl Plan {
     pub fn namespaces(&self) -> BTreeMap<&str, &Item> {
         self.items
             .iter()
-            .filter(|item| !matches!(item.fate, Fate::Spared(_)))
+            .filter(|item| item.cluster == LOCAL && !matches!(item.fate, Fate::Spared(_)))
             .filter_map(|item| {
                 item.object.as_ref().filter(|object| object.is_namespace()).map(|object| (object.name.as_str(), item))
             })

@@ -189,6 +189,13 @@ impl Policy {
         Resolved { mode, decided_by, exempt: false }
     }
 
+    /// Whether `rule` is off for everybody and everything, so that nothing need be read for it.
+    pub fn is_off(&self, rule: RuleKey) -> bool {
+        let off = |modes: &schema::Modes| modes.of(rule).is_none_or(|mode| mode == Mode::Off);
+        self.base_mode(rule) == Mode::Off
+            && (self.ceiling == Mode::Off || self.overrides.iter().all(|(_, modes)| off(modes)))
+    }
+
     /// The exemptions, expired ones included.
     pub fn exemptions(&self) -> &[Exemption] {
         &self.exemptions

@@ -7,9 +7,11 @@
 pub mod approval;
 mod approval_integrity;
 mod context;
+mod control_plane;
 mod deletion;
 mod namespace_approval;
 pub mod namespace_content;
+mod runtime_dependency;
 mod policy;
 mod shared_claim;
 mod shared_update;
@@ -67,6 +69,8 @@ pub static RULES: &[&dyn Rule] = &[
     &shared_update::SharedUpdate,
     &sync_wave::SyncWave,
     &approval_integrity::ApprovalIntegrity,
+    &control_plane::ControlPlane,
+    &runtime_dependency::RuntimeDependency,
     &policy::UsablePolicy,
 ];
 

@@ -1,10 +1,8 @@
 //! `namespace-approval`: a Namespace goes only after someone who may say so has said so.
 
-use jiff::Timestamp;
-
 use super::{
     Context, Deletion, Rule, RuleMeta,
-    approval::{Approval, how_to_approve, problems_at_delete},
+    approval::{Approval, Problem, how_to_approve, problems_at_delete},
     namespace_content,
 };
 use crate::{
@@ -98,7 +96,8 @@ const LOOKED_INTO: usize = 2;
 
 const SUMMARY: &str = "a Namespace that was not approved would be deleted, with everything in it";
 
-fn read(cx: &Context<'_>, object: &ObjectRef) -> Option<Result<ObjectMeta, String>> {
+/// Metadata of a Namespace of a plan, or why it cannot be read; `None` while the answer is out.
+pub(super) fn read(cx: &Context<'_>, object: &ObjectRef) -> Option<Result<ObjectMeta, String>> {
     Some(match cx.facts.metadata(object)? {
         Reading::Found(meta) => Ok((*meta).clone()),
         // An Application lists it as synced, or it would have been spared: list and read contradict.
@@ -109,11 +108,10 @@ fn read(cx: &Context<'_>, object: &ObjectRef) -> Option<Result<ObjectMeta, Strin
 
 /// The refusal of a Namespace that is not approved; `None` if it is.
 fn judge(cx: &Context<'_>, deletion: &Deletion, object: &ObjectRef, meta: &ObjectMeta) -> Option<Finding> {
-    let problems = problems_at_delete(meta, judged_at(cx, deletion), cx.policy, &cx.request.user.username);
+    let problems: Vec<String> = problems(cx, deletion, meta).iter().map(ToString::to_string).collect();
     if problems.is_empty() {
         return None;
     }
-    let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
     let mut finding = Finding::new(&META, Severity::Deny, object.clone(), SUMMARY)
         .detail(format!("{object}: {}", problems.join("; ")));
     finding.remedies.extend(how_to_approve(meta, cx.now, cx.policy));
@@ -122,15 +120,21 @@ fn judge(cx: &Context<'_>, deletion: &Deletion, object: &ObjectRef, meta: &Objec
     Some(finding)
 }
 
-/// Below an admitted cascade an approval is judged at the time the cascade began, so that one which ends half-way strands
-/// nothing.
-fn judged_at(cx: &Context<'_>, deletion: &Deletion) -> Timestamp {
-    match deletion.explanation {
-        Explanation::Cascade(id) => {
-            cx.inventory.app(id).and_then(|app| app.terminating).map_or(cx.now, |began| began.min(cx.now))
-        }
-        _ => cx.now,
+/// What keeps the approval on a Namespace from counting for this delete; nothing if it counts.
+///
+/// Below an admitted cascade an approval that was valid when the cascade began is enough, so that one which ends half-way
+/// strands nothing. One that was written later, because the cascade came to rest at this Namespace, counts from now on
+/// like any other: seen from the beginning it would only end too far ahead.
+pub(super) fn problems(cx: &Context<'_>, deletion: &Deletion, meta: &ObjectMeta) -> Vec<Problem> {
+    let at = |time| problems_at_delete(meta, time, cx.policy, &cx.request.user.username);
+    let began = match deletion.explanation {
+        Explanation::Cascade(id) => cx.inventory.app(id).and_then(|app| app.terminating),
+        _ => None,
+    };
+    if began.is_some_and(|began| began < cx.now && at(began).is_empty()) {
+        return Vec::new();
     }
+    at(cx.now)
 }
 
 /// Adds what is in a Namespace and what would keep it from going: to the refusal, or as warnings to whoever may delete it.

@@ -10,25 +10,11 @@ use crate::{
     admission::UserInfo,
     facts::{AccessQuestion, Reading},
     object::{RBAC_GROUP, null_to_default},
-    rbac::{Grant, On, PolicyRule, RoleSubject},
+    rbac::{Binding, Grant, On, PolicyRule, RoleSubject},
 };
 
 /// Members of this group may do everything, whatever the roles say.
 const MASTERS: &str = "system:masters";
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Binding {
-    role_ref: RoleRef,
-    #[serde(default, deserialize_with = "null_to_default")]
-    subjects: Vec<RoleSubject>,
-}
-
-#[derive(Deserialize)]
-struct RoleRef {
-    kind: String,
-    name: String,
-}
 
 #[derive(Deserialize)]
 struct Role {

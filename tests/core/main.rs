@@ -9,9 +9,13 @@
 
 mod acceptance;
 mod approval;
+mod approvals;
 mod architecture;
+mod control_plane;
 mod deletes;
+mod overlap;
 mod properties;
 mod recordings;
+mod runtime_dependency;
 mod support;
 mod world;

@@ -32,8 +32,10 @@ async fn webhook_configuration_is_taken_as_it_ships(world: &World) -> Result<()>
     Ok(())
 }
 
-/// Whether the user behind `client` may do this to objects everywhere.
+/// Whether the user behind `client` may do this to objects everywhere. `resource` may go on with `/` and a subresource, or
+/// with `=` and the name of one object.
 pub async fn may(client: &Client, verb: &str, group: &str, resource: &str) -> Result<bool> {
+    let (resource, name) = resource.split_once('=').unwrap_or((resource, ""));
     let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
     let wanted = SelfSubjectAccessReview {
         spec: SelfSubjectAccessReviewSpec {
@@ -42,6 +44,7 @@ pub async fn may(client: &Client, verb: &str, group: &str, resource: &str) -> Re
                 group: Some(group.to_owned()),
                 resource: Some(resource.to_owned()),
                 subresource: Some(subresource.to_owned()),
+                name: Some(name.to_owned()),
                 ..ResourceAttributes::default()
             }),
             ..SelfSubjectAccessReviewSpec::default()
@@ -62,6 +65,7 @@ async fn guard_may_read_what_it_judges_by_and_change_nothing(world: &World) -> R
         ("watch", "", "namespaces"),
         ("watch", "apiextensions.k8s.io", "customresourcedefinitions"),
         ("watch", "cascade-guard.io", "guardpolicies"),
+        ("watch", "", "configmaps=argocd-cm"),
         ("patch", "cascade-guard.io", "guardpolicies/status"),
         ("create", "authorization.k8s.io", "subjectaccessreviews"),
         ("list", "", "pods"),

@@ -75,7 +75,7 @@ impl Stage {
     fn play(&self, test: &Test) -> Result<(), Failed> {
         let mut problem = "see the first failure".to_owned();
         let world = self.world.get_or_init(|| {
-            self.runtime.block_on(World::start(&self.folder)).map_err(|error| problem = format!("{error:?}"))
+            self.runtime.block_on(World::start(&self.folder)).map_err(|error| problem = format!("{error:#}"))
         });
         let Ok(world) = world else { return Err(format!("there is nothing to test on: {problem}").into()) };
         let outcome = self.runtime.block_on(async {

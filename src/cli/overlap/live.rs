@@ -1,0 +1,200 @@
+//! Two Applications of one cluster or snapshot.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::{Listed, Report, Row, steps, whole};
+use crate::{
+    argo::{
+        Application, Class, Marker,
+        sync_options::{HELM_RESOURCE_POLICY, SYNC_OPTIONS, in_annotation},
+        tracking,
+    },
+    facts::Reading,
+    inventory::{App, AppId, Held, Key, LOCAL},
+    object::{ObjectMeta, ObjectRef},
+    plan::{Fate, Inputs, Item, Plan, Root, Via},
+};
+
+/// What both Applications hold, who holds it now, and what to do. While an answer is out the result is provisional.
+pub(super) fn compare(inputs: Inputs<'_>, a: AppId, b: AppId) -> Report {
+    let inventory = inputs.inventory;
+    let (Some(from), Some(to)) = (inventory.app(a), inventory.app(b)) else { return Report::default() };
+    let mut report = Report { a: from.path(), b: to.path(), ..Report::default() };
+    // Everything is asked before the first answer is waited for.
+    let texts = (whole(inputs, from, &mut report.notes), whole(inputs, to, &mut report.notes));
+    let plan = Plan::new(inputs, &Root::Known(a), &HashSet::new(), None);
+    let (Some(from_text), Some(to_text)) = texts else { return report };
+    let (Ok(from_whole), Ok(to_whole)) = (
+        serde_json::from_str::<Application<'_>>(from_text.get()),
+        serde_json::from_str::<Application<'_>>(to_text.get()),
+    ) else {
+        report.notes.push("an Application does not have the shape that Argo CD gives it".to_owned());
+        return report;
+    };
+    let (ours, theirs) = (listed(inputs, &from_whole, from), listed(inputs, &to_whole, to));
+    let fates: HashMap<Key, &Item> = plan.items.iter().map(|item| (item.key, item)).collect();
+    for (key, (object, in_a)) in &ours {
+        let Some((_, in_b)) = theirs.get(key) else { continue };
+        let mut row =
+            Row { object: object.clone(), in_a: Some(in_a.clone()), in_b: Some(in_b.clone()), ..Row::default() };
+        if from.cluster == LOCAL {
+            live(inputs, &mut row, from, to);
+        } else {
+            row.held_by = format!("not known: it is on {}", inventory.cluster_name(from.cluster));
+        }
+        if let Some(item) = fates.get(key) {
+            (row.fate, row.why) = fate(item);
+        }
+        report.objects.push(row);
+    }
+    report.objects.sort_by(|one, other| one.object.cmp(&other.object));
+    report.taken_along = taken_along(&plan, b, &ours);
+    notes(inputs, &plan, from, to, &to_whole, &mut report);
+    if !report.is_clean() {
+        report.steps = steps::migration(inputs, &report, from, to, &from_whole);
+    }
+    report
+}
+
+/// Objects that an Application wants or still holds, by fingerprint.
+pub(super) fn listed(inputs: Inputs<'_>, whole: &Application<'_>, app: &App) -> BTreeMap<Key, (ObjectRef, Listed)> {
+    let matters = |held: &Held<'_>| match held.class {
+        Class::Desired | Class::Prune | Class::Unknown | Class::NoStatus => true,
+        Class::SyncResult => !app.list_valid(),
+        Class::Hook => false,
+    };
+    let held = inputs.inventory.held(whole, app.cluster).filter(|(_, held)| matters(held));
+    held.map(|(key, held)| {
+        let object = inputs.inventory.normalise(ObjectRef::new(held.group, held.kind, held.namespace, held.name));
+        let status = match (held.class, held.synced) {
+            (Class::Desired, true) => "Synced",
+            (Class::Desired, false) => "OutOfSync",
+            (Class::Prune, _) => "left Git",
+            (Class::Unknown, _) => "Unknown",
+            (Class::NoStatus | Class::Hook, _) => "no status",
+            (Class::SyncResult, _) => "last sync",
+        };
+        (key, (object, Listed { status, wave: held.wave }))
+    })
+    .collect()
+}
+
+/// What the live object says.
+fn live(inputs: Inputs<'_>, row: &mut Row, from: &App, to: &App) {
+    match inputs.facts.metadata(&row.object) {
+        None => {}
+        Some(Reading::Found(meta)) => {
+            row.held_by = holder(inputs, &meta, &[from, to]);
+            row.remarks = remarks(&meta);
+        }
+        Some(Reading::NotFound) => "nobody: it does not exist".clone_into(&mut row.held_by),
+        Some(Reading::Unreadable(reason) | Reading::Forbidden(reason)) => {
+            row.held_by = format!("not known: {reason}");
+        }
+    }
+}
+
+/// The Application whose marker an object carries, by its path where it is one of `apps`.
+pub(super) fn holder(inputs: Inputs<'_>, meta: &ObjectMeta, apps: &[&App]) -> String {
+    let mut stranger = None;
+    let mut unknown = false;
+    for app in apps {
+        match tracking::marker(meta, inputs.inventory.settings(&app.controller_namespace)) {
+            Marker::Instance(instance) if instance == &*app.instance => return app.path(),
+            Marker::Instance(instance) => stranger = Some(instance),
+            Marker::Unknown => unknown = true,
+            Marker::None => {}
+        }
+    }
+    match stranger {
+        Some(instance) => match inputs.inventory.apps_of_instance(instance) {
+            [only] => inputs.inventory.app(*only).map_or_else(|| instance.to_owned(), App::path),
+            _ => format!("another: {instance}"),
+        },
+        None if unknown => "not known: nothing on it names an Application".to_owned(),
+        None => "nobody".to_owned(),
+    }
+}
+
+fn remarks(meta: &ObjectMeta) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if meta.is_terminating() {
+        remarks.push("it is being deleted".to_owned());
+    }
+    if in_annotation(meta.annotation(SYNC_OPTIONS), "Delete") == Some("false")
+        || meta.annotation(HELM_RESOURCE_POLICY) == Some("keep")
+    {
+        remarks.push("it is marked to be kept through a cascade".to_owned());
+    }
+    if let Some(owner) = meta.owner_references.first() {
+        remarks.push(format!("it belongs to {} {}", owner.kind, owner.name));
+    }
+    if !meta.finalizers.is_empty() {
+        remarks.push(format!("finalizers: {}", meta.finalizers.join(", ")));
+    }
+    remarks
+}
+
+fn fate(item: &Item) -> (&'static str, String) {
+    match &item.fate {
+        Fate::Spared(reason) => ("spared", reason.to_string()),
+        Fate::DeletedAlthough(why) if item.claimants.is_empty() => ("deleted", why.clone()),
+        Fate::Deleted if item.claimants.is_empty() => ("deleted", String::new()),
+        Fate::DeletedAlthough(why) => ("contested", why.clone()),
+        Fate::Deleted => ("contested", String::new()),
+    }
+}
+
+/// What the second wants and the first takes without listing it: the content of its Namespaces, instances, children.
+fn taken_along(plan: &Plan, b: AppId, ours: &BTreeMap<Key, (ObjectRef, Listed)>) -> Vec<String> {
+    let mut by_holder: BTreeMap<String, usize> = BTreeMap::new();
+    for item in plan.items.iter().filter(|item| item.is_contested() && item.claimants.contains(&b)) {
+        if ours.contains_key(&item.key) {
+            continue;
+        }
+        let holder = match &item.via {
+            Via::Namespace(name) => format!("with Namespace {name}"),
+            Via::Definition => "with its definition".to_owned(),
+            Via::Root | Via::Cascade | Via::Generated => {
+                let takers: Vec<String> = plan.takers_of(item).map(|taker| taker.app.path()).collect();
+                format!("with {}", takers.join(", "))
+            }
+        };
+        *by_holder.entry(holder).or_default() += 1;
+    }
+    let several = |count: usize| if count == 1 { "1 object".to_owned() } else { format!("{count} objects") };
+    by_holder.into_iter().map(|(holder, count)| format!("{} {holder}", several(count))).collect()
+}
+
+fn notes(inputs: Inputs<'_>, plan: &Plan, from: &App, to: &App, to_whole: &Application<'_>, report: &mut Report) {
+    let inventory = inputs.inventory;
+    let (a, b) = (from.path(), to.path());
+    let mut say = |note: String| report.notes.push(note);
+    for (app, path) in [(from, &a), (to, &b)] {
+        if let Some(why) = app.distrust {
+            say(format!("{path}: {why}, so what it lists may not be what it wants"));
+        }
+        if app.terminating.is_some() {
+            say(format!("{path} is being deleted"));
+        }
+    }
+    if from.cluster != to.cluster {
+        let name = |app: &App| inventory.cluster_name(app.cluster).to_owned();
+        say(format!("they deploy to different clusters ({} and {})", name(from), name(to)));
+    }
+    if inventory.app_named(&to.namespace, &to.name).is_some_and(|id| plan.apps.contains(&id)) {
+        say(format!("{b} itself goes when {a} is deleted: take it out of there first"));
+    }
+    if let Some(set) = inventory.generator_of(from) {
+        say(format!(
+            "{a} is generated by ApplicationSet {}/{}: change its template, what is set on the Application is undone",
+            set.meta.namespace, set.meta.name
+        ));
+    } else if let Some(parent) = &from.parent {
+        say(format!("{a} is an object of Application {parent}: change it in Git, what is set on it may be undone"));
+    }
+    let shared = to_whole.spec.sync_policy.sync_options.iter().any(|option| option == "FailOnSharedResource=true");
+    if shared {
+        say(format!("{b} has FailOnSharedResource=true: its sync fails until that option is off"));
+    }
+}

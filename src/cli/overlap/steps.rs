@@ -1,0 +1,123 @@
+//! The safe order of a migration: nothing is taken from the first Application before the second holds it.
+
+use super::{Report, Row, Step};
+use crate::{
+    argo::{Application, TrackingMethod},
+    inventory::App,
+    object::{ObjectRef, RBAC_GROUP},
+    plan::Inputs,
+};
+
+/// So many objects get a command of their own.
+const MAX_OBJECTS: usize = 3;
+
+/// Steps from `from` to `to`, each with the check that it worked.
+pub(super) fn migration(
+    inputs: Inputs<'_>,
+    report: &Report,
+    from: &App,
+    to: &App,
+    whole: &Application<'_>,
+) -> Vec<Step> {
+    let (a, b) = (from.path(), to.path());
+    let compare = format!("cascade-guard overlap {a} {b}");
+    let get =
+        |path: &str| format!("kubectl -n {} get application {} -o jsonpath='{{{path}}}'", from.namespace, from.name);
+    let automated = whole.spec.sync_policy.automated.as_ref().is_some_and(|automated| automated.enabled != Some(false));
+    let held = !report.objects.is_empty() && report.objects.iter().all(|row| row.held_by == b);
+    let spared = report.taken_along.is_empty() && report.objects.iter().all(|row| row.fate == "spared");
+    let (key, end) = match inputs.inventory.settings(&to.controller_namespace) {
+        Some(settings) if settings.method == TrackingMethod::Label => (format!("labels.{}", settings.label_key), ""),
+        _ => ("annotations.argocd.argoproj.io/tracking-id".to_owned(), ":"),
+    };
+    let step =
+        |title: String, commands: Vec<String>, check: Vec<String>, done: bool| Step { title, commands, check, done };
+
+    let mut steps = vec![
+        step(
+            format!("Stop {a} from syncing by itself, or it takes the objects back"),
+            vec![format!("argocd app set {a} --sync-policy none")],
+            vec![format!("{} prints nothing", get(".spec.syncPolicy.automated"))],
+            !automated,
+        ),
+        step(
+            format!("Let the operation of {a} come to its end"),
+            vec![format!("argocd app wait {a} --operation")],
+            vec![format!("{} prints neither Running nor Terminating", get(".status.operationState.phase"))],
+            from.running.is_none(),
+        ),
+        step(
+            format!("See what the sync of {b} will change"),
+            vec![format!("argocd app diff {b}")],
+            vec![format!(
+                "nothing differs but Argo CD's own marker; whatever else differs changes for the users of {a} as well"
+            )],
+            held,
+        ),
+        step(
+            format!("Let {b} take the objects over, without pruning"),
+            vec![format!("argocd app sync {b} --prune=false")],
+            vec![format!("{compare} names {b} as holder of every object")],
+            held,
+        ),
+        step(
+            "See the marker on the objects themselves".to_owned(),
+            report.objects.iter().take(MAX_OBJECTS).map(|row| marker(row, &key)).collect(),
+            vec![format!("each line begins with {}{end}", to.instance)],
+            held,
+        ),
+        step(
+            format!("Prove that a deletion of {a} would pass them by"),
+            vec![format!("cascade-guard plan application {} -n {}", from.name, from.namespace)],
+            vec![proof(report)],
+            spared,
+        ),
+    ];
+    let kept = report
+        .objects
+        .iter()
+        .take(MAX_OBJECTS)
+        .map(|row| format!("kubectl {} still finds it", get_object(&row.object)));
+    steps.push(step(
+        format!("If {a} stays: remove the objects from its manifests in Git, then sync it without pruning"),
+        vec![format!("argocd app sync {a} --prune=false")],
+        vec![format!("{compare} ends with exit code 0; only then switch its automated sync on again")],
+        false,
+    ));
+    steps.push(step(
+        format!("If {a} goes: delete it, without a cascade if everything else it holds is to stay as well"),
+        vec![format!("argocd app delete {a}"), format!("argocd app delete {a} --cascade=false   # leaves everything")],
+        kept.chain([format!("argocd app get {b} says Synced and Healthy")]).collect(),
+        false,
+    ));
+    steps
+}
+
+fn proof(report: &Report) -> String {
+    if report.taken_along.is_empty() {
+        return "every object of this list is spared, nothing is contested".to_owned();
+    }
+    format!(
+        "every object of this list is spared, nothing is contested: what goes along ({}) is out of the way only when {} takes over or releases what holds it",
+        report.taken_along.join("; "),
+        report.b
+    )
+}
+
+/// Prints the marker of a live object. `key` is a key of its labels or annotations, whose own dots are no path.
+fn marker(row: &Row, key: &str) -> String {
+    let (place, key) = key.split_once('.').unwrap_or((key, ""));
+    let key = key.replace('.', "\\.");
+    format!("kubectl {} -o jsonpath='{{.metadata.{place}.{key}}}'", get_object(&row.object))
+}
+
+/// `-n shop get role/api`.
+fn get_object(object: &ObjectRef) -> String {
+    let namespace = if object.namespace.is_empty() { String::new() } else { format!("-n {} ", object.namespace) };
+    let kind = object.kind.kind.to_lowercase();
+    let kind = match object.kind.group.as_str() {
+        "" | "apps" | "batch" | RBAC_GROUP => kind,
+        group => format!("{kind}.{group}"),
+    };
+    format!("{namespace}get {kind}/{}", object.name)
+}

@@ -1,0 +1,252 @@
+//! `runtime-dependency`: who stays behind without a ServiceAccount or its rights.
+
+use serde_json::{Value, json};
+
+use crate::{support::policy, world::*};
+
+const ACCOUNT: &str = "ServiceAccount flink/flink";
+const ROLE: &str = "rbac.authorization.k8s.io/Role flink/lead";
+const BINDING: &str = "rbac.authorization.k8s.io/RoleBinding flink/lead";
+const DEPLOYMENT: &str = "apps/Deployment flink/jobs";
+const ROOT: &str = "argoproj.io/Application argocd/rbac";
+
+fn owned(object: Value, group: &str, kind: &str, name: &str) -> Value {
+    let version = if group.is_empty() { "v1".to_owned() } else { format!("{group}/v1") };
+    with(
+        object,
+        "/metadata/ownerReferences",
+        json!([{"apiVersion": version, "kind": kind, "name": name, "uid": "o", "controller": true}]),
+    )
+}
+
+fn pod(path: &str, account: &str) -> Value {
+    let pod = with(object(&format!("Pod {path}"), ""), "/spec", json!({"serviceAccountName": account}));
+    with(pod, "/status", json!({"phase": "Running"}))
+}
+
+/// A Deployment with its ReplicaSet and a Pod under the ServiceAccount `flink`.
+fn workload() -> Vec<Value> {
+    vec![
+        object(DEPLOYMENT, ""),
+        owned(object("apps/ReplicaSet flink/jobs-6d5f", ""), "apps", "Deployment", "jobs"),
+        owned(pod("flink/jobs-6d5f-x2", "flink"), "apps", "ReplicaSet", "jobs-6d5f"),
+    ]
+}
+
+fn binding(text: &str, role: (&str, &str), subjects: Value) -> Value {
+    let binding = with(object(text, ""), "/roleRef", json!({"kind": role.0, "name": role.1}));
+    with(binding, "/subjects", subjects)
+}
+
+fn flink() -> Value {
+    json!([{"kind": "ServiceAccount", "namespace": "flink", "name": "flink"}])
+}
+
+/// ServiceAccount, Role and RoleBinding, as Argo CD marked them.
+fn rbac() -> Vec<Value> {
+    let marked = |object: Value, text: &str| {
+        with(object, "/metadata/annotations/argocd.argoproj.io~1tracking-id", format!("rbac:{text}"))
+    };
+    vec![
+        object(ACCOUNT, "rbac"),
+        object(ROLE, "rbac"),
+        marked(binding(BINDING, ("Role", "lead"), flink()), "rbac.authorization.k8s.io/RoleBinding:flink/lead"),
+    ]
+}
+
+fn cluster(objects: impl IntoIterator<Item = Vec<Value>>) -> World {
+    World::new(objects.into_iter().flatten())
+}
+
+#[test]
+fn cascade_that_takes_the_account_of_pods_that_stay_is_told() {
+    let world = cluster([vec![app("rbac", &[ACCOUNT, ROLE, BINDING])], rbac(), workload()]);
+    let answer = world.delete(ROOT, "alice");
+    warned(&answer, &["Deployment flink/jobs loses ServiceAccount flink: leader election"]);
+    assert_eq!(answer.warnings.len(), 1, "{:?}", answer.warnings);
+    let enforced = world.under(policy(json!({"rules": {"runtimeDependency": {"mode": "enforce"}}})));
+    refused(
+        &enforced.delete(ROOT, "alice"),
+        &[
+            "leader election through the API stops",
+            "kubectl -n flink set serviceaccount deployment/jobs OTHER",
+            "kubectl -n flink annotate serviceaccount/flink argocd.argoproj.io/sync-options=Delete=false",
+        ],
+    );
+}
+
+#[test]
+fn rights_are_followed_from_roles_and_bindings_to_pods() {
+    for object in [ROLE, BINDING] {
+        let world = cluster([vec![app("rbac", &[object])], rbac(), workload()]);
+        let kind = object.split([' ', '/']).nth(1).unwrap();
+        let lost = format!("Deployment flink/jobs loses {kind} lead of ServiceAccount flink");
+        warned(&world.delete(ROOT, "alice"), &[&lost]);
+        warned(&world.delete(object, "alice"), &[&lost]);
+    }
+}
+
+#[test]
+fn cluster_role_is_followed_through_bindings_of_both_kinds() {
+    const ROLE: &str = "rbac.authorization.k8s.io/ClusterRole lead";
+    for bound_by in ["rbac.authorization.k8s.io/RoleBinding flink/x", "rbac.authorization.k8s.io/ClusterRoleBinding x"]
+    {
+        let objects =
+            vec![app("rbac", &[ROLE]), object(ROLE, "rbac"), binding(bound_by, ("ClusterRole", "lead"), flink())];
+        warned(
+            &cluster([objects, workload()]).delete(ROOT, "alice"),
+            &["loses ClusterRole lead of ServiceAccount flink"],
+        );
+    }
+    // A Role of the same name in another namespace is another role.
+    let objects =
+        vec![app("rbac", &["rbac.authorization.k8s.io/Role other/lead"]), binding(BINDING, ("Role", "lead"), flink())];
+    passes(&cluster([objects, workload()]).delete(ROOT, "alice"));
+}
+
+#[test]
+fn groups_and_user_names_of_accounts_count() {
+    let subjects = [
+        json!({"kind": "Group", "name": "system:serviceaccounts:flink"}),
+        json!({"kind": "Group", "name": "system:serviceaccounts"}),
+        json!({"kind": "Group", "name": "system:authenticated"}),
+        json!({"kind": "User", "name": "system:serviceaccount:flink:flink"}),
+    ];
+    for subject in subjects {
+        let objects = vec![app("rbac", &[BINDING]), binding(BINDING, ("Role", "lead"), json!([subject]))];
+        warned(
+            &cluster([objects, workload()]).delete(ROOT, "alice"),
+            &["Deployment flink/jobs loses RoleBinding lead"],
+        );
+    }
+    for subject in [
+        json!({"kind": "Group", "name": "system:serviceaccounts:other"}),
+        json!({"kind": "User", "name": "alice"}),
+        json!({"kind": "Group", "name": "system:masters"}),
+    ] {
+        let objects = vec![app("rbac", &[BINDING]), binding(BINDING, ("Role", "lead"), json!([subject]))];
+        passes(&cluster([objects, workload()]).delete(ROOT, "alice"));
+    }
+}
+
+#[test]
+fn binding_that_another_one_stands_in_for_may_go() {
+    let second = |role: (&str, &str), subjects: Value| {
+        let other = binding("rbac.authorization.k8s.io/RoleBinding flink/second", role, subjects);
+        cluster([vec![app("rbac", &[BINDING]), other], rbac(), workload()]).delete(ROOT, "alice")
+    };
+    passes(&second(("Role", "lead"), flink()));
+    passes(&second(("Role", "lead"), json!([{"kind": "Group", "name": "system:serviceaccounts:flink"}])));
+    warned(&second(("Role", "other"), flink()), &["loses RoleBinding lead"]);
+    warned(
+        &second(("Role", "lead"), json!([{"kind": "ServiceAccount", "namespace": "flink", "name": "other"}])),
+        &["loses RoleBinding lead"],
+    );
+}
+
+#[test]
+fn workload_that_goes_too_loses_nothing() {
+    let mut objects = workload();
+    objects[0] = object(DEPLOYMENT, "rbac");
+    let all = app("rbac", &[ACCOUNT, ROLE, BINDING, DEPLOYMENT]);
+    passes(&cluster([vec![all], rbac(), objects]).delete(ROOT, "alice"));
+    // A Deployment that the cascade passes by stays, and loses its account.
+    let mut objects = workload();
+    objects[0] =
+        with(object(DEPLOYMENT, "rbac"), "/metadata/annotations/argocd.argoproj.io~1sync-options", "Delete=false");
+    let world = cluster([vec![app("rbac", &[ACCOUNT, DEPLOYMENT])], rbac(), objects]);
+    warned(&world.delete(ROOT, "alice"), &["Deployment flink/jobs loses ServiceAccount flink"]);
+}
+
+#[test]
+fn operator_that_owns_the_workload_is_named_and_counts() {
+    const OPERATED: &str = "flink.apache.org/FlinkDeployment flink/main";
+    let mut objects = workload();
+    objects[0] = owned(object(DEPLOYMENT, ""), "flink.apache.org", "FlinkDeployment", "main");
+    objects.push(object(OPERATED, "rbac"));
+    let world = cluster([vec![app("rbac", &[ACCOUNT])], rbac(), objects.clone()]);
+    warned(&world.delete(ROOT, "alice"), &["FlinkDeployment flink/main loses ServiceAccount flink"]);
+    passes(&cluster([vec![app("rbac", &[ACCOUNT, OPERATED])], rbac(), objects]).delete(ROOT, "alice"));
+}
+
+#[test]
+fn pods_that_are_over_or_have_no_token_lose_nothing() {
+    let alone = |path: &str, value: Value| {
+        let objects = vec![app("rbac", &[BINDING]), with(pod("flink/alone", "flink"), path, value)];
+        cluster([objects, rbac()]).delete(ROOT, "alice")
+    };
+    warned(&alone("/status/phase", json!("Pending")), &["Pod flink/alone loses RoleBinding lead"]);
+    passes(&alone("/status/phase", json!("Succeeded")));
+    passes(&alone("/metadata/deletionTimestamp", json!("2026-11-29T11:59:00Z")));
+    passes(&alone("/spec/automountServiceAccountToken", json!(false)));
+    let projected = json!({"serviceAccountName": "flink", "automountServiceAccountToken": false,
+        "volumes": [{"name": "token", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}]});
+    warned(&alone("/spec", projected), &["Pod flink/alone loses"]);
+    // Without the account itself no Pod can start again, token or not.
+    let objects =
+        vec![app("rbac", &[ACCOUNT]), with(pod("flink/alone", "flink"), "/spec/automountServiceAccountToken", false)];
+    warned(&cluster([objects, rbac()]).delete(ROOT, "alice"), &["Pod flink/alone loses ServiceAccount flink"]);
+}
+
+#[test]
+fn pods_whose_namespace_goes_too_lose_nothing() {
+    let namespace = approved(&object("Namespace flink", "rbac"));
+    let world =
+        cluster([vec![app("rbac", &["Namespace flink", ACCOUNT, ROLE, BINDING]), namespace], rbac(), workload()]);
+    passes(&world.delete(ROOT, "alice"));
+    passes(&world.delete("Namespace flink", "bob"));
+}
+
+#[test]
+fn what_is_kept_takes_nothing_away() {
+    let mut objects = rbac();
+    objects[0] = with(objects[0].clone(), "/metadata/annotations/argocd.argoproj.io~1sync-options", "Delete=false");
+    passes(&cluster([vec![app("rbac", &[ACCOUNT])], objects, workload()]).delete(ROOT, "alice"));
+    let kept = with(app("rbac", &[ACCOUNT]), "/metadata/finalizers", json!([]));
+    passes(&cluster([vec![kept], rbac(), workload()]).delete(ROOT, "alice"));
+}
+
+#[test]
+fn prune_is_told_unless_it_takes_the_workload_too() {
+    let prunes = |lists: &[&str]| {
+        let running = json!({"sync": {"prune": true}});
+        let app = with(app("rbac", lists), "/operation", running);
+        cluster([vec![app], rbac(), workload()]).delete(ACCOUNT, CONTROLLER)
+    };
+    warned(&prunes(&["ServiceAccount flink/flink Prune"]), &["Deployment flink/jobs loses ServiceAccount flink"]);
+    passes(&prunes(&["ServiceAccount flink/flink Prune", "apps/Deployment flink/jobs Prune"]));
+}
+
+#[test]
+fn replacement_and_the_rest_of_an_admitted_cascade_are_not_told() {
+    let running = json!({"sync": {"syncOptions": ["Replace=true", "Force=true"]}});
+    let replacing = with(app("rbac", &[ACCOUNT]), "/operation", running.clone());
+    let replacing = with(replacing, "/status/operationState", json!({"phase": "Running", "operation": running}));
+    passes(&cluster([vec![replacing], rbac(), workload()]).delete(ACCOUNT, CONTROLLER));
+    let going = with(app("rbac", &[ACCOUNT]), "/metadata/deletionTimestamp", "2026-11-29T11:59:00Z");
+    passes(&cluster([vec![going], rbac(), workload()]).delete(ACCOUNT, CONTROLLER));
+}
+
+#[test]
+fn child_applications_are_followed_by_name() {
+    let root = app("rbac", &["argoproj.io/Application argocd/child"]);
+    let account = object(ACCOUNT, "child");
+    let world = cluster([vec![root, app("child", &[ACCOUNT]), account], workload()]);
+    warned(&world.delete(ROOT, "alice"), &["Deployment flink/jobs loses ServiceAccount flink"]);
+}
+
+#[test]
+fn what_was_not_read_is_said_and_never_refused() {
+    let accounts: Vec<String> = (0..60).map(|number| format!("ServiceAccount flink/account-{number}")).collect();
+    let lists: Vec<&str> = accounts.iter().map(String::as_str).collect();
+    let world =
+        World::new([app("rbac", &lists)]).under(policy(json!({"rules": {"runtimeDependency": {"mode": "enforce"}}})));
+    warned(&world.delete(ROOT, "alice"), &["not read, so Pods that stay may lose their rights"]);
+}
+
+#[test]
+fn rule_that_is_off_everywhere_says_nothing() {
+    let world = cluster([vec![app("rbac", &[ACCOUNT])], rbac(), workload()]);
+    let world = world.under(policy(json!({"rules": {"runtimeDependency": {"mode": "off"}}})));
+    passes(&world.delete(ROOT, "alice"));
+}
