@@ -17,7 +17,7 @@ use tokio::{net::TcpSocket, task::JoinSet};
 use super::world::PolicyArgs;
 use crate::{
     argo::Clusters,
-    cluster::{Cluster, Kinds, LiveSource, connect},
+    cluster::{Alarm, Cluster, Health, Kinds, LiveSource, StatusWriter, connect},
     inventory::Inventory,
     judge::Source,
     policy::Policy,
@@ -131,6 +131,26 @@ async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
         served.readiness.missing(Condition::Policy, "the GuardPolicy was not read yet");
     }
     served.readiness.missing(Condition::Claims, "nothing is listed yet");
+    let health = Arc::new(Health::default());
+    background.spawn(
+        StatusWriter {
+            client: client.clone(),
+            policy: served.policy.clone(),
+            readiness: served.readiness.clone(),
+            health: health.clone(),
+        }
+        .run(),
+    );
+    background.spawn(
+        Alarm {
+            client: client.clone(),
+            policy: served.policy.clone(),
+            health: health.clone(),
+            tls: served.tls.clone(),
+            metrics: served.metrics.clone(),
+        }
+        .run(),
+    );
     let cluster = Cluster {
         client,
         kinds,
@@ -139,6 +159,7 @@ async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
         watch_policy,
         readiness: served.readiness.clone(),
         metrics: served.metrics.clone(),
+        health,
     };
     background.spawn(cluster.run());
     served.run(inventory, source, background).await

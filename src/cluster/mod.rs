@@ -1,16 +1,22 @@
 //! The live cluster: what watches deliver goes into the inventory, what rules ask is read from the API server.
 
+mod alarm;
 mod client;
 mod discovery;
 mod feed;
+mod health;
 mod source;
+mod status;
 mod supervisor;
 mod watch;
 mod watched;
 
 pub use self::{
+    alarm::Alarm,
     client::connect,
     discovery::{Kinds, Served},
+    health::{Degradation, Health, degradations},
     source::LiveSource,
+    status::StatusWriter,
     supervisor::Cluster,
 };

@@ -5,6 +5,7 @@ mod file;
 mod labels;
 mod matching;
 pub mod schema;
+pub mod status;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -13,6 +14,7 @@ pub use self::file::ParseError;
 pub use self::labels::Weakening;
 pub use self::matching::{Matcher, Subject};
 pub use self::schema::{Approvers, GuardPolicy, GuardPolicySpec, Mode, OnUnknown, RuleKey};
+pub use self::status::{Claims, Observed};
 
 /// Name of the one object that counts.
 pub const POLICY_NAME: &str = "default";

@@ -272,6 +272,11 @@ impl Metrics {
         self.lookups.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc();
     }
 
+    /// How many reads of the live cluster have ended so.
+    pub fn lookups(&self, outcome: Lookup) -> u64 {
+        self.lookups.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).get()
+    }
+
     /// Counts a change of the policy.
     pub fn count_policy_reload(&self, accepted: bool) {
         let result = if accepted { "accepted" } else { "rejected" };
