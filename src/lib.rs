@@ -2,11 +2,12 @@
 //!
 //! A review is decoded by [`admission`], judged by the [`rules`] against the [`inventory`] (what Applications claim)
 //! and the [`policy`], and answered with a [`decision`]. What a rule needs to know beyond that it asks for through
-//! [`facts`], as data. All of this is a pure, synchronous core; `server`, `cluster`, `snapshot`, `certs`, `telemetry` and
+//! [`facts`], as data; [`report`] writes down what was found. All of this is a pure, synchronous core; `server`, `cluster`, `snapshot`, `certs`, `telemetry` and
 //! `cli` are the shell around it.
 
 pub mod admission;
 pub mod argo;
+pub mod audit;
 pub mod certs;
 pub mod cli;
 pub mod cluster;
@@ -18,6 +19,8 @@ pub mod object;
 pub mod plan;
 pub mod policy;
 pub mod rbac;
+pub mod replay;
+pub mod report;
 pub mod rules;
 pub mod server;
 pub mod snapshot;

@@ -16,7 +16,7 @@ pub const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 
 /// Group and kind of an object. The version is never part of an identity here: Argo CD lists the version of the
 /// manifest and the API server sends the version of the webhook rule, and both mean the same object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct GroupKind {
     /// API group, empty for the core group.
     pub group: String,
@@ -76,7 +76,7 @@ impl fmt::Display for GroupKind {
 }
 
 /// Identity of one object: group, kind, namespace (empty for a cluster-scoped object) and name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct ObjectRef {
     /// Group and kind.
     #[serde(flatten)]

@@ -240,16 +240,16 @@ fn overlap_ends_with_what_it_found() {
         path
     };
     let map = |name: &str, value: &str| {
-        format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}, data: {{a: {value}}}}}")
+        format!("---\n{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}, data: {{a: {value}}}}}")
     };
     let (one, two, three) =
-        (file("1.yaml", &map("m", "x")), file("2.yaml", &map("m", "y")), file("3.yaml", &map("n", "y")));
+        (file("1.yaml", &map("m", "one")), file("2.yaml", &map("m", "two")), file("3.yaml", &map("other", "two")));
     let overlap = |a: &Path, b: &Path| binary().arg("overlap").args([a, b]).args(["-o", "json"]).output().unwrap();
     let found = overlap(&one, &two);
     assert_eq!(found.status.code(), Some(1));
     let report: Value = serde_json::from_slice(&found.stdout).unwrap();
     assert_eq!(report["objects"][0]["name"], "m");
-    assert_eq!(report["objects"][0]["differences"], json!([{"op": "replace", "path": "/data/a", "value": "y"}]));
+    assert_eq!(report["objects"][0]["differences"], json!([{"op": "replace", "path": "/data/a", "value": "two"}]));
     assert_eq!(overlap(&one, &three).status.code(), Some(0));
     let missing = overlap(&one, Path::new("no-such-thing"));
     assert_eq!(missing.status.code(), Some(2));

@@ -2,6 +2,7 @@
 
 pub mod approvals;
 mod approve;
+mod audit;
 mod certs;
 mod completions;
 mod crds;
@@ -10,6 +11,8 @@ mod live;
 pub mod output;
 pub mod overlap;
 pub mod plan;
+mod policy;
+mod replay;
 mod review;
 mod revoke;
 mod serve;
@@ -51,6 +54,13 @@ enum Command {
     Revoke(revoke::Args),
     /// List approvals, or show everything about one Namespace that is to go
     Approvals(approvals::Args),
+    /// Find every overlap, refused delete, stuck object and hole in the protection
+    Audit(audit::Args),
+    /// Judge recorded requests: what would have been refused, what another policy would change
+    Replay(replay::Args),
+    /// Look into the policy
+    #[command(subcommand)]
+    Policy(policy::Command),
 }
 
 /// Runs the command.
@@ -72,5 +82,8 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Approve(args) => approve::run(&args),
         Command::Revoke(args) => revoke::run(&args),
         Command::Approvals(args) => approvals::run(&args),
+        Command::Audit(args) => audit::run(&args),
+        Command::Replay(args) => replay::run(&args),
+        Command::Policy(command) => policy::run(&command),
     }
 }

@@ -4,6 +4,8 @@ use std::io::{self, BufRead as _, Write};
 
 use serde::Serialize;
 
+use crate::report::{self, Report};
+
 /// How a command prints what it found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
@@ -25,6 +27,14 @@ pub fn structured(format: Format, value: &impl Serialize) -> anyhow::Result<()> 
         Format::Json | Format::Table => serde_json::to_string_pretty(value)?,
     };
     Ok(line(text.trim_end())?)
+}
+
+/// Prints a report.
+///
+/// # Errors
+/// When the format cannot express it, or standard output cannot be written.
+pub fn report(format: report::Format, report: &Report) -> anyhow::Result<()> {
+    Ok(line(report.write(format)?.trim_end())?)
 }
 
 /// Prints a line to standard output. A reader that went away (`| head`) is not an error.

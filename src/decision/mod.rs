@@ -5,6 +5,7 @@ mod render;
 mod unjudged;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 pub use self::{render::render, unjudged::unjudged};
 use crate::{
@@ -18,7 +19,8 @@ use crate::{
 pub const BREAK_GLASS: &str = "cascade-guard.io/break-glass";
 
 /// How bad a finding is, before the policy's mode is applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth saying; never refused.
     Warn,
@@ -126,7 +128,8 @@ impl Finding {
 }
 
 /// What became of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Effect {
     /// The rule is off here, or an exemption holds.
     Dropped,

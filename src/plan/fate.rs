@@ -137,26 +137,31 @@ fn claimants(inputs: Inputs<'_>, plan: &Plan, place: usize, manager: Option<AppI
 /// Finds the name of an item by one read of an Application that lists it.
 fn name(inputs: Inputs<'_>, plan: &mut Plan, place: usize, names: &mut Names) {
     match find_name(inputs, plan, &plan.items[place], names) {
-        Some(object) => plan.items[place].object = object,
+        Some(object) => plan.items[place].object = object.ok(),
         None => plan.pending = true,
     }
 }
 
-/// Names of what Applications list, each list read once.
-pub type Names = HashMap<AppId, HashMap<Key, ObjectRef>>;
+/// Names of what Applications list, each list read once; or why it could not be read.
+pub type Names = HashMap<AppId, Result<HashMap<Key, ObjectRef>, String>>;
 
-/// The name of an item: known, or read from an Application that lists it. `None` while an answer is out; an inner `None`
-/// where nobody can tell the name.
-pub fn find_name(inputs: Inputs<'_>, plan: &Plan, item: &Item, names: &mut Names) -> Option<Option<ObjectRef>> {
+/// The name of an item: known, or read from an Application that lists it; or why nobody can tell it. `None` while an
+/// answer is out.
+pub fn find_name(inputs: Inputs<'_>, plan: &Plan, item: &Item, names: &mut Names) -> Option<Result<ObjectRef, String>> {
     if let Some(object) = &item.object {
-        return Some(Some(object.clone()));
+        return Some(Ok(object.clone()));
     }
+    let unknown = || Err("no Application that lists it tells its name".to_owned());
     let listed_by = || inputs.inventory.claims().owners(item.key).first().copied();
-    let Some(id) = plan.takers_of(item).find_map(|taker| taker.id).or_else(listed_by) else { return Some(None) };
+    let Some(id) = plan.takers_of(item).find_map(|taker| taker.id).or_else(listed_by) else { return Some(unknown()) };
     if let Entry::Vacant(vacant) = names.entry(id) {
-        vacant.insert(names_of(inputs, id)?.unwrap_or_default());
+        vacant.insert(names_of(inputs, id)?);
     }
-    Some(names.get(&id).and_then(|names| names.get(&item.key)).cloned())
+    Some(match names.get(&id) {
+        Some(Ok(names)) => names.get(&item.key).cloned().map_or_else(unknown, Ok),
+        Some(Err(reason)) => Err(reason.clone()),
+        None => unknown(),
+    })
 }
 
 /// The fate of `item`, called `object`, with the read that the plan of a review spares itself where nobody else claims

@@ -1,6 +1,7 @@
 //! What the user configured, checked. Built once from a [`schema::GuardPolicy`]; rules and decisions read it.
 
 mod definition;
+pub mod explain;
 mod file;
 mod labels;
 mod matching;

@@ -32,6 +32,7 @@ pub struct Context<'a> {
     /// The clock.
     pub now: Timestamp,
     thorough: bool,
+    known: Option<&'a ObjectMeta>,
     looked_up: OnceCell<Option<(Arc<RawValue>, ObjectMeta)>>,
     deletion: OnceCell<Option<Deletion>>,
 }
@@ -50,7 +51,22 @@ impl<'a> Context<'a> {
         now: Timestamp,
         thorough: bool,
     ) -> Self {
-        Self { request, inventory, policy, facts, now, thorough, looked_up: OnceCell::new(), deletion: OnceCell::new() }
+        Self {
+            request,
+            inventory,
+            policy,
+            facts,
+            now,
+            thorough,
+            known: None,
+            looked_up: OnceCell::new(),
+            deletion: OnceCell::new(),
+        }
+    }
+
+    /// The same about a stored object that the inventory knows: its metadata is all that is read of it.
+    pub(super) fn knowing(self, meta: &'a ObjectMeta) -> Self {
+        Self { known: Some(meta), ..self }
     }
 
     /// What the planner reads.
@@ -61,6 +77,9 @@ impl<'a> Context<'a> {
     /// The stored object and its metadata: as the review carries it or, where it carries none, as it was looked up by
     /// name. `None` if there is none, or while it is being looked up.
     pub fn stored(&self) -> Option<(&RawValue, &ObjectMeta)> {
+        if let Some(meta) = self.known {
+            return Some((RawValue::NULL, meta));
+        }
         if let Some(object) = &self.request.old_object {
             return Some((object.raw, &object.meta));
         }
@@ -98,7 +117,8 @@ impl<'a> Context<'a> {
                     return None;
                 }
                 let (raw, meta) = self.stored()?;
-                deletion::new(self.inputs(), self.request, raw, meta.clone())
+                let sent = self.known.is_none().then_some(raw);
+                deletion::new(self.inputs(), self.request, sent, meta.clone())
             })
             .as_ref()
     }

@@ -241,7 +241,7 @@ fn registration(cx: &Context<'_>, deletion: &Deletion, item: &Item, names: &mut 
         let Some((raw, meta)) = cx.stored() else { return };
         (deletion.object.clone(), cluster_secret(meta, raw.get()))
     } else {
-        let Some(Some(object)) = find_name(cx.inputs(), &deletion.plan, item, names) else { return };
+        let Some(Ok(object)) = find_name(cx.inputs(), &deletion.plan, item, names) else { return };
         // Only a Secret that says it registers a cluster is read whole.
         let Some(Reading::Found(meta)) = cx.facts.metadata(&object) else { return };
         if meta.label(SECRET_TYPE.0) != Some(SECRET_TYPE.1) {

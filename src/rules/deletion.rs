@@ -57,14 +57,20 @@ impl Deletion {
     }
 }
 
-/// Explains and plans a DELETE. `None` while an answer is out.
-pub(super) fn new(inputs: Inputs<'_>, request: &Request<'_>, raw: &RawValue, meta: ObjectMeta) -> Option<Deletion> {
+/// Explains and plans a DELETE. Without `raw` the object is the one in the inventory. `None` while an answer is out.
+pub(super) fn new(
+    inputs: Inputs<'_>,
+    request: &Request<'_>,
+    raw: Option<&RawValue>,
+    meta: ObjectMeta,
+) -> Option<Deletion> {
     let inventory = inputs.inventory;
     let object = inventory.normalise(request.target.clone());
     let explanation = explain(inputs, &object, &meta, &request.user.username)?;
     let explaining = explanation.app().and_then(|id| inventory.app(id));
     let application: Option<Application<'_>> =
-        if object.is_application() { serde_json::from_str(raw.get()).ok() } else { None };
+        raw.filter(|_| object.is_application()).and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let known = inventory.app_named(&object.namespace, &object.name).filter(|_| object.is_application());
 
     let mut with: HashSet<AppId> = HashSet::new();
     if let Explanation::Cascade(id) = explanation {
@@ -72,9 +78,8 @@ pub(super) fn new(inputs: Inputs<'_>, request: &Request<'_>, raw: &RawValue, met
         with.extend(Plan::new(inputs, &Root::Known(id), &HashSet::new(), None).apps);
         with.extend(inventory.app(id).map(|app| siblings(inputs, app, Explanation::Collected)).unwrap_or_default());
     }
-    let itself = inventory.app_named(&object.namespace, &object.name).filter(|_| object.is_application());
     let siblings =
-        itself.and_then(|id| inventory.app(id)).map(|app| siblings(inputs, app, explanation)).unwrap_or_default();
+        known.and_then(|id| inventory.app(id)).map(|app| siblings(inputs, app, explanation)).unwrap_or_default();
     let root = explanation == Explanation::Direct && siblings.is_empty();
     with.extend(siblings);
     let manager = match explanation {
@@ -87,8 +92,11 @@ pub(super) fn new(inputs: Inputs<'_>, request: &Request<'_>, raw: &RawValue, met
         Explanation::Collected => object.is_namespace() || (object.is_application() && cascades(&meta.finalizers)),
         _ => true,
     };
-    let from =
-        if judged { start(request, raw, &object, &meta, application.as_ref()) } else { Root::Object(object.clone()) };
+    let from = if judged {
+        start(request, raw, &object, &meta, application.as_ref(), known)
+    } else {
+        Root::Object(object.clone())
+    };
     let plan = Plan::new(inputs, &from, &with, manager);
     let project = match (explaining, &application) {
         (Some(app), _) => Some(app.project.to_string()),
@@ -96,7 +104,7 @@ pub(super) fn new(inputs: Inputs<'_>, request: &Request<'_>, raw: &RawValue, met
             "" => "default".to_owned(),
             project => project.to_owned(),
         }),
-        (None, None) => None,
+        (None, None) => known.and_then(|id| inventory.app(id)).map(|app| app.project.to_string()),
     };
     let waivers = explaining.map(|app| Scope { namespace: app.namespace.to_string(), project: project.clone() });
     let broken_glass = explaining
@@ -113,14 +121,19 @@ pub(super) fn new(inputs: Inputs<'_>, request: &Request<'_>, raw: &RawValue, met
 
 fn start<'r>(
     request: &Request<'_>,
-    raw: &RawValue,
+    raw: Option<&RawValue>,
     object: &ObjectRef,
     meta: &'r ObjectMeta,
     application: Option<&'r Application<'r>>,
+    known: Option<AppId>,
 ) -> Root<'r> {
     if let Some(application) = application {
         return Root::Application(RootApplication { application });
     }
+    if let (None, Some(id)) = (raw, known) {
+        return Root::Known(id);
+    }
+    let raw = raw.unwrap_or(RawValue::NULL);
     if object.kind.is(ARGO_GROUP, "ApplicationSet") {
         return Root::AppSet { meta, orphans: request.options.orphans() || keeps_applications(raw, meta) };
     }

@@ -111,6 +111,28 @@ fn add_json(snapshot: &mut Snapshot, place: &str, text: String) -> Result<(), Lo
     Ok(())
 }
 
+/// Adds one object, or replaces the one of the same identity; a text that held nothing else is dropped.
+pub(super) fn put(snapshot: &mut Snapshot, place: &str, text: String) -> Result<(), LoadError> {
+    let bad = |problem: String| LoadError::Document { place: place.to_owned(), problem };
+    let mut object = stored(&text, text.trim(), snapshot.texts.len()).map_err(bad)?;
+    let Some(at) = snapshot.by_identity.get(&object.identity).copied() else {
+        snapshot.by_identity.insert(object.identity.clone(), snapshot.objects.len());
+        snapshot.objects.push(object);
+        snapshot.texts.push(text);
+        return Ok(());
+    };
+    let old = &snapshot.objects[at];
+    let alone = old.end - old.start == snapshot.texts[old.text].trim().len();
+    if alone {
+        object.text = old.text;
+        snapshot.texts[old.text] = text;
+    } else {
+        snapshot.texts.push(text);
+    }
+    snapshot.objects[at] = object;
+    Ok(())
+}
+
 /// Describes the object `raw`, which is a part of `text`.
 fn stored(text: &str, raw: &str, number: usize) -> Result<Stored, String> {
     let head: Head = serde_json::from_str(raw).map_err(|error| format!("it is no Kubernetes object: {error}"))?;

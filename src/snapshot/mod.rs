@@ -77,6 +77,74 @@ impl Snapshot {
         self.objects.iter().filter(move |stored| stored.identity.kind.is(group, kind))
     }
 
+    /// Adds an object, or replaces the one of the same identity.
+    ///
+    /// # Errors
+    /// When the text is no Kubernetes object.
+    pub fn put(&mut self, name: &str, text: String) -> Result<(), LoadError> {
+        load::put(self, name, text)
+    }
+
+    /// Removes an object. Its text stays until the snapshot goes.
+    pub fn remove(&mut self, object: &ObjectRef) {
+        let Some(place) = self.by_identity.remove(object) else { return };
+        self.objects.swap_remove(place);
+        if let Some(moved) = self.objects.get(place) {
+            self.by_identity.insert(moved.identity.clone(), place);
+        }
+    }
+
+    /// Every object, for an audit.
+    pub fn subjects(&self) -> Vec<crate::audit::Subject> {
+        let subject =
+            |stored: &Stored| crate::audit::Subject { object: stored.identity.clone(), meta: stored.meta.clone() };
+        self.objects.iter().map(subject).collect()
+    }
+
+    /// Takes over into an inventory of these objects what became of one of them. `false` if it changes how others are
+    /// read (definitions, cluster Secrets), so that the inventory has to be built anew.
+    pub fn update(&self, inventory: &mut Inventory, policy: &Policy, object: &ObjectRef) -> bool {
+        let stored = self.find(object);
+        let ObjectRef { kind, namespace, name } = object;
+        match (kind.group.as_str(), kind.kind.as_str()) {
+            ("", "Namespace") => match stored {
+                Some(stored) => inventory.apply_namespace((*stored.meta).clone()),
+                None => inventory.remove_namespace(name),
+            },
+            (ARGO_GROUP, "ApplicationSet") => match stored {
+                Some(stored) => inventory.apply_appset((*stored.meta).clone()),
+                None => inventory.remove_appset(namespace, name),
+            },
+            (ARGO_GROUP, "AppProject") => match stored {
+                Some(stored) => inventory.apply_project(self.project(stored)),
+                None => inventory.remove_project(namespace, name),
+            },
+            (ARGO_GROUP, "Application") => match stored {
+                Some(stored) => self.apply_application(inventory, policy, stored),
+                None => inventory.remove_application(namespace, name),
+            },
+            ("", "ConfigMap") if name == "argocd-cm" => {
+                inventory.set_settings(namespace, stored.and_then(|stored| tracking_settings(self.raw(stored))));
+            }
+            ("apiextensions.k8s.io", "CustomResourceDefinition") | ("", "Secret") => return false,
+            _ => {}
+        }
+        true
+    }
+
+    fn apply_application(&self, inventory: &mut Inventory, policy: &Policy, stored: &Stored) {
+        // An Application that cannot be decoded was refused when the snapshot was read.
+        if let Ok(application) = serde_json::from_str::<Application<'_>>(self.raw(stored))
+            && policy.watches_applications_in(&application.metadata.namespace)
+        {
+            inventory.apply_application(&application);
+        }
+    }
+
+    fn project(&self, stored: &Stored) -> Project {
+        Project { meta: (*stored.meta).clone(), sync_accounts: sync_accounts(self.raw(stored)) }
+    }
+
     /// Every object's identity and metadata.
     pub fn objects(&self) -> impl Iterator<Item = (&ObjectRef, &ObjectMeta)> {
         self.objects.iter().map(|stored| (&stored.identity, &*stored.meta))
@@ -99,21 +167,13 @@ impl Snapshot {
             inventory.apply_appset((*stored.meta).clone());
         }
         for stored in self.of_kind(ARGO_GROUP, "AppProject") {
-            inventory.apply_project(Project {
-                meta: (*stored.meta).clone(),
-                sync_accounts: sync_accounts(self.raw(stored)),
-            });
+            inventory.apply_project(self.project(stored));
         }
         for stored in self.of_kind("", "ConfigMap").filter(|stored| stored.identity.name == "argocd-cm") {
             inventory.set_settings(&stored.identity.namespace, tracking_settings(self.raw(stored)));
         }
         for stored in self.of_kind(ARGO_GROUP, "Application") {
-            // An Application that cannot be decoded was refused when the snapshot was read.
-            if let Ok(application) = serde_json::from_str::<Application<'_>>(self.raw(stored))
-                && policy.watches_applications_in(&application.metadata.namespace)
-            {
-                inventory.apply_application(&application);
-            }
+            self.apply_application(&mut inventory, policy, stored);
         }
         inventory.set_ready(true);
         inventory

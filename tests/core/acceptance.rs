@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeSet, fs};
 
-use crate::support::{files, policy, review, said, snapshot};
-use cascade_guard::{admission::Response, policy::Policy};
+use crate::support::{audit, files, policy, review, said, snapshot};
+use cascade_guard::{admission::Response, audit::Document, policy::Policy};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -28,6 +28,61 @@ fn every_case_gives_its_verdict() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     let done: Vec<_> = PENDING.iter().filter(|id| passed.contains(**id)).collect();
     assert!(done.is_empty(), "no longer pending: {done:?}");
+}
+
+/// What a case wants to be seen in a report, and where it is not looked for here.
+const SEEN_ELSEWHERE: &[&str] = &["metrics"];
+
+#[test]
+fn every_case_is_seen_in_its_report() {
+    let mut looked_at = 0;
+    let mut faults = Vec::new();
+    for file in files("cases", ".yaml") {
+        let mut case: Value = serde_saphyr::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        expand(&mut case);
+        let wanted = case["observe"].as_array().cloned().unwrap_or_default();
+        if wanted.is_empty() {
+            continue;
+        }
+        let now: Timestamp = case["now"].as_str().unwrap().parse().unwrap();
+        let document = audit(&snapshot(case["cluster"].as_array().unwrap()), &policy_of(&case), now);
+        for want in &wanted {
+            let report = want["report"].as_str().unwrap();
+            if SEEN_ELSEWHERE.contains(&report) {
+                continue;
+            }
+            looked_at += 1;
+            faults.extend(unseen(report, want, &document).map(|fault| format!("{}: {fault}", case["id"])));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(looked_at >= 3, "only {looked_at} cases say what a report must show");
+}
+
+/// Why no finding of the audit is what a case wants to be seen; `None` if one is.
+fn unseen(report: &str, want: &Value, document: &Document) -> Option<String> {
+    let text = |key: &str| want[key].as_str().unwrap_or_default();
+    let words = |key: &str| -> Vec<String> {
+        let list = want[key].as_array().cloned().unwrap_or_default();
+        list.iter().map(|word| word.as_str().unwrap().to_lowercase()).collect()
+    };
+    let candidates = document.findings.iter().filter(|finding| {
+        (report != "terminating" || finding.rule == "terminating")
+            && finding.label().contains(text("rule"))
+            && (text("kind").is_empty() || finding.object.kind.kind == text("kind"))
+            && (text("name").is_empty() || finding.object.name == text("name"))
+            && (text("namespace").is_empty() || finding.object.namespace == text("namespace"))
+    });
+    // All that is said of a finding, in every place a person may look.
+    let said: Vec<String> = candidates.map(|finding| serde_json::to_string(finding).unwrap().to_lowercase()).collect();
+    let absent = words("absent");
+    if let Some(word) = absent.iter().find(|word| said.iter().any(|said| said.contains(*word))) {
+        return Some(format!("{word} must not be in {report}"));
+    }
+    let mentions = words("mentions");
+    let only_absent = mentions.is_empty() && !absent.is_empty();
+    let seen = said.iter().any(|said| mentions.iter().all(|word| said.contains(word)));
+    (!seen && !only_absent).then(|| format!("nothing in {report} mentions {mentions:?}: {said:?}"))
 }
 
 fn judge_case(case: &Value) -> Vec<String> {

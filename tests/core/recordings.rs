@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use crate::support::{data, files, policy, review, said, snapshot};
-use cascade_guard::snapshot::Snapshot;
+use crate::support::{body_of, data, files, policy, review, said};
+use cascade_guard::{admission, replay::World};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -12,62 +12,21 @@ const NOW: &str = "2026-11-29T17:30:00Z";
 /// Recordings whose rule does not exist yet. One that passes must leave this list.
 const PENDING: &[&str] = &[];
 
-/// The cluster as the stream has built it so far.
-struct World(BTreeMap<[String; 4], Value>);
+/// An empty cluster with an Argo CD.
+fn empty() -> World {
+    World::new("argocd").unwrap()
+}
+
+/// Applies a request that was admitted.
+fn apply(world: &mut World, request: &Value) {
+    let body = body_of(request);
+    world.apply(&admission::decode(body.as_bytes()).unwrap(), NOW.parse().unwrap()).unwrap();
+}
 
 fn identity(object: &Value) -> [String; 4] {
     let text = |at: &str| object.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
     let group = text("/apiVersion").split_once('/').map(|(group, _)| group.to_owned()).unwrap_or_default();
     [group, text("/kind"), text("/metadata/namespace"), text("/metadata/name")]
-}
-
-impl World {
-    fn new() -> Self {
-        let base = [
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "argocd", "uid": "00000000-0000-4000-8000-000000000001"}}),
-            json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject", "metadata": {"name": "default", "namespace": "argocd"}}),
-        ];
-        Self(base.into_iter().map(|object| (identity(&object), object)).collect())
-    }
-
-    /// Applies a request that was admitted.
-    fn apply(&mut self, request: &Value) {
-        if request["dryRun"] == true {
-            return;
-        }
-        if request["operation"] == "DELETE" {
-            let mut old = request["oldObject"].clone();
-            let held =
-                old.pointer("/metadata/finalizers").and_then(Value::as_array).is_some_and(|list| !list.is_empty())
-                    || request.pointer("/options/propagationPolicy") == Some(&json!("Foreground"))
-                    || old["kind"] == "Namespace";
-            if !held {
-                self.0.remove(&identity(&old));
-                return;
-            }
-            let meta = old["metadata"].as_object_mut().unwrap();
-            meta.entry("deletionTimestamp").or_insert_with(|| json!(NOW));
-            if old["kind"] == "Namespace" {
-                old["status"] = json!({"phase": "Terminating"});
-            }
-            self.0.insert(identity(&old), old);
-        } else if request["object"].is_object() {
-            let new = &request["object"];
-            let empty = |at: &str| new.pointer(at).and_then(Value::as_array).is_none_or(Vec::is_empty);
-            let last = new["metadata"]["deletionTimestamp"].is_string()
-                && empty("/metadata/finalizers")
-                && empty("/spec/finalizers");
-            if last {
-                self.0.remove(&identity(new));
-            } else {
-                self.0.insert(identity(new), new.clone());
-            }
-        }
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        snapshot(&self.0.values().cloned().collect::<Vec<_>>())
-    }
 }
 
 fn expected() -> Value {
@@ -89,13 +48,13 @@ fn replay(path: &Path, want: &Value) -> Vec<String> {
         "sharedClaim": enforce, "sharedUpdate": {"mode": "warn"}, "namespaceApproval": enforce, "syncWave": enforce,
         "runtimeDependency": {"mode": "warn"}, "controlPlane": enforce}}));
     let now: Timestamp = NOW.parse().unwrap();
-    let mut world = World::new();
+    let mut world = empty();
     let mut faults = Vec::new();
     for (number, line) in (1u64..).zip(lines(path)) {
         let request = &line["request"];
         let snapshot = world.snapshot();
         let inventory = snapshot.inventory(&policy, (3, 4));
-        let response = review(request, &snapshot, &inventory, &policy, now);
+        let response = review(request, snapshot, &inventory, &policy, now);
         let deny = want["line"] == number && want["verdict"] == "deny";
         if response.allowed == deny {
             faults.push(format!("line {number}: allowed is {}: {}", response.allowed, said(&response)));
@@ -115,7 +74,7 @@ fn replay(path: &Path, want: &Value) -> Vec<String> {
             break;
         }
         if line["refusedByRig"].is_null() || line["refusedByRig"] == false {
-            world.apply(request);
+            apply(&mut world, request);
         }
     }
     faults
@@ -166,9 +125,9 @@ fn plan_of_a_root_delete_is_what_was_really_deleted() {
         if lines[split]["request"]["operation"] != "DELETE" {
             continue;
         }
-        let mut world = World::new();
+        let mut world = empty();
         for line in lines[..split].iter().filter(|line| line["refusedByRig"] != true) {
-            world.apply(&line["request"]);
+            apply(&mut world, &line["request"]);
         }
         let snapshot = world.snapshot();
         let inventory = snapshot.inventory(&policy, (5, 6));
@@ -176,7 +135,7 @@ fn plan_of_a_root_delete_is_what_was_really_deleted() {
         let roots = if name.starts_with("s17") { split..split + 3 } else { split..split + 1 };
         let mut plan = BTreeMap::new();
         for root in roots {
-            plan.extend(crate::support::fates(&lines[root]["request"], &snapshot, &inventory, &policy, now));
+            plan.extend(crate::support::fates(&lines[root]["request"], snapshot, &inventory, &policy, now));
         }
         let truth: Vec<String> = want["deletedFromThereOn"]
             .as_array()

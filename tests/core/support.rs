@@ -4,6 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use cascade_guard::{
     admission::{self, Response},
+    audit::{self, Document, Options, World},
     decision::render,
     inventory::Inventory,
     judge::judge,
@@ -41,6 +42,11 @@ pub fn policy(spec: Value) -> Policy {
     Policy::new(serde_json::from_value::<GuardPolicySpec>(spec).unwrap()).unwrap()
 }
 
+/// A request as the webhook gets it.
+pub fn body_of(request: &Value) -> String {
+    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).to_string()
+}
+
 /// Judges one request.
 pub fn review(
     request: &Value,
@@ -49,7 +55,7 @@ pub fn review(
     policy: &Policy,
     now: Timestamp,
 ) -> Response {
-    let body = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).to_string();
+    let body = body_of(request);
     let request = admission::decode(body.as_bytes()).unwrap();
     let decision =
         futures::executor::block_on(judge(&request, inventory, policy, snapshot, now, || Duration::from_secs(60)));
@@ -69,7 +75,7 @@ pub fn fates(
     policy: &Policy,
     now: Timestamp,
 ) -> Vec<(String, &'static str)> {
-    let body = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).to_string();
+    let body = body_of(request);
     let request = admission::decode(body.as_bytes()).unwrap();
     let (_, deletion) =
         futures::executor::block_on(cascade_guard::cli::plan::examine(&request, inventory, policy, snapshot, now));
@@ -89,4 +95,13 @@ pub fn fates(
             (format!("{group}/{}/{namespace}/{}", object.kind.kind, object.name), fate)
         })
         .collect()
+}
+
+/// Audits the objects of a snapshot.
+pub fn audit(snapshot: &Snapshot, policy: &Policy, now: Timestamp) -> Document {
+    let inventory = snapshot.inventory(policy, (7, 8));
+    let objects = snapshot.subjects();
+    let world = World { view: &inventory, source: snapshot, policy, now, objects: &objects };
+    let found = futures::executor::block_on(audit::scan(&world, &Options::default(), &|_| {}));
+    Document::new(found, now, None)
 }

@@ -190,7 +190,8 @@ mod tests {
     use super::*;
 
     fn set(name: &str, yaml: &str) -> Set {
-        Set::new(name.to_owned(), &Snapshot::parse(name, yaml.to_owned()).unwrap(), "shop").unwrap()
+        // What begins with a brace is taken for JSON.
+        Set::new(name.to_owned(), &Snapshot::parse(name, format!("---\n{yaml}")).unwrap(), "shop").unwrap()
     }
 
     fn found(a: &str, b: &str) -> Vec<(String, Vec<String>)> {

@@ -117,8 +117,8 @@ impl Losses {
             }
             match find_name(going.cx.inputs(), going.plan(), item, &mut names) {
                 None => self.pending = true,
-                Some(Some(object)) if !object.name.is_empty() => things.push(object),
-                Some(_) => self.unread.push(format!("{}, whose name is not known", item.label())),
+                Some(Ok(object)) => things.push(object),
+                Some(Err(reason)) => self.miss(format!("{} ({reason})", item.label())),
             }
         }
         things

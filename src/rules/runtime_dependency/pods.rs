@@ -159,9 +159,9 @@ impl Workloads {
         for direct in owners.into_iter().take(MAX_OWNERS) {
             match top(going, direct) {
                 None => pending = true,
-                Some(None) => {}
-                Some(Some(workload)) if workloads.names.contains(&workload) => {}
-                Some(Some(workload)) => workloads.names.push(workload),
+                Some(Top::Goes) => {}
+                Some(Top::Stays(workload)) if workloads.names.contains(&workload) => {}
+                Some(Top::Stays(workload)) => workloads.names.push(workload),
             }
         }
         (!pending).then_some(workloads)
@@ -179,13 +179,21 @@ fn at(owner: &OwnerReference, namespace: &str) -> ObjectRef {
     ObjectRef::new(owner.group(), &owner.kind, namespace, &owner.name)
 }
 
-/// The topmost owner from `object` upwards; an inner `None` if any of them goes, `None` while an answer is out. Where an
-/// owner cannot be read, what is known so far is named.
-fn top(going: &Going<'_, '_>, object: ObjectRef) -> Option<Option<ObjectRef>> {
+/// What a Pod belongs to.
+enum Top {
+    /// It goes, or something above it does.
+    Goes,
+    /// It stays.
+    Stays(ObjectRef),
+}
+
+/// The topmost owner from `object` upwards; `None` while an answer is out. Where an owner cannot be read, what is known so
+/// far is named.
+fn top(going: &Going<'_, '_>, object: ObjectRef) -> Option<Top> {
     let mut object = object;
     for _ in 0..MAX_HEIGHT {
         if going.takes(&object)? {
-            return Some(None);
+            return Some(Top::Goes);
         }
         if object.kind.is("", "Pod") {
             break;
@@ -196,15 +204,15 @@ fn top(going: &Going<'_, '_>, object: ObjectRef) -> Option<Option<ObjectRef>> {
             Reading::Unreadable(_) | Reading::Forbidden(_) => {
                 // A ReplicaSet and a Job of a CronJob carry their maker's name and a suffix.
                 return match by_name(&object) {
-                    Some(maker) if going.takes(&maker)? => Some(None),
-                    _ => Some(Some(object)),
+                    Some(maker) if going.takes(&maker)? => Some(Top::Goes),
+                    _ => Some(Top::Stays(object)),
                 };
             }
         };
         let Some(above) = owner(&meta) else { break };
         object = at(above, &object.namespace);
     }
-    Some(Some(object))
+    Some(Top::Stays(object))
 }
 
 fn by_name(object: &ObjectRef) -> Option<ObjectRef> {

@@ -1,0 +1,48 @@
+//! Hooks that are there now, judged as if they were created again.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use super::{Options, Subject, World, deletion, each_object};
+use crate::{
+    admission::{Object, Operation, Request},
+    decision::Effect,
+    facts::{Facts, Reading},
+    judge::{Source, View, settle},
+    object::ObjectRef,
+    report::ReportFinding,
+    rules,
+};
+
+/// What makes an object a hook.
+const HOOKS: [&str; 2] = ["argocd.argoproj.io/hook", "helm.sh/hook"];
+
+pub(super) async fn find<V: View, S: Source>(world: &World<'_, V, S>, options: &Options) -> Vec<ReportFinding> {
+    let is_hook = |subject: &&Subject| {
+        !subject.meta.is_terminating() && HOOKS.iter().any(|hook| subject.meta.annotation(hook).is_some())
+    };
+    let hooks: Vec<ObjectRef> = world.objects.iter().filter(is_hook).map(|subject| subject.object.clone()).collect();
+    let mut bodies: Vec<(ObjectRef, Arc<RawValue>)> = Vec::new();
+    each_object(world.source, hooks, |object, reading| {
+        if let Reading::Found(raw) = reading {
+            bodies.push((object.clone(), raw));
+        }
+    })
+    .await;
+    let mut found = Vec::new();
+    for (object, raw) in &bodies {
+        let Ok(new) = Object::new(raw) else { continue };
+        let request = Request { operation: Operation::Create, object: Some(new), ..deletion(object, &options.user) };
+        let decision = settle(
+            Facts::new(),
+            world.source,
+            || std::time::Duration::from_secs(60),
+            |facts| world.view.with(|inventory| rules::evaluate(&request, inventory, world.policy, facts, world.now)),
+        )
+        .await;
+        let said = decision.outcomes.iter().filter(|outcome| outcome.effect != Effect::Dropped);
+        found.extend(said.map(ReportFinding::judged));
+    }
+    found
+}

@@ -1,0 +1,265 @@
+//! The audit: what is wrong now, before anybody deletes anything. What two Applications claim, whose delete would be
+//! refused and why, what is not protected, what cannot be trusted, what is stuck.
+//!
+//! It judges through the same rules as the webhook, against a snapshot or a cluster: whatever gives a [`View`] and answers
+//! as a [`Source`].
+
+pub mod failed_open;
+mod findings;
+mod hooks;
+pub mod html;
+mod overlap;
+mod protection;
+mod refusals;
+mod since;
+mod table;
+pub mod terminating;
+mod trust;
+
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc, time::Duration};
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+pub use self::{
+    failed_open::FailedOpen,
+    findings::rules,
+    overlap::Overlap,
+    protection::{Approval, ApprovalState, Unprotected},
+    refusals::Refusal,
+    since::Changes,
+    table::draw,
+    terminating::Stuck,
+    trust::Untrusted,
+};
+use crate::{
+    admission::{DeleteOptions, Operation, Request, Resource, UserInfo},
+    facts::{Answer, Question, Reading},
+    judge::{Source, View},
+    object::{ObjectMeta, ObjectRef},
+    policy::{Mode, Policy},
+    report::{Report, ReportFinding, Tool},
+};
+
+/// So many objects are asked for at once.
+const BATCH: usize = 64;
+
+/// An object, known by name and metadata.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// Which one.
+    pub object: ObjectRef,
+    /// Its metadata.
+    pub meta: Arc<ObjectMeta>,
+}
+
+/// What is audited.
+pub struct World<'a, V, S> {
+    /// What Applications claim.
+    pub view: &'a V,
+    /// Who knows the rest.
+    pub source: &'a S,
+    /// The policy to judge by.
+    pub policy: &'a Policy,
+    /// The clock.
+    pub now: Timestamp,
+    /// Every object there is to look at.
+    pub objects: &'a [Subject],
+}
+
+/// How it is audited.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Whose deletes are judged.
+    pub user: String,
+    /// What is being deleted for longer than this is stuck.
+    pub stuck_after: SignedDuration,
+    /// An approval that ends within this time is about to end.
+    pub ending_within: SignedDuration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            user: "kubectl-user".to_owned(),
+            stuck_after: SignedDuration::from_mins(10),
+            ending_within: SignedDuration::from_mins(30),
+        }
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Audit {
+    /// How much was looked at.
+    pub counts: Counts,
+    /// The mode each rule has where nothing special applies, and the ceiling included.
+    pub modes: BTreeMap<Cow<'static, str>, Mode>,
+    /// Objects that several Applications claim, the most contested first.
+    pub overlaps: Vec<Overlap>,
+    /// Deletes that would be refused, or would be if every rule enforced.
+    pub refusals: Vec<Refusal>,
+    /// Namespaces with Applications in them, and less protection than the rules give elsewhere.
+    pub unprotected: Vec<Unprotected>,
+    /// Approvals that stand on Namespaces.
+    pub approvals: Vec<Approval>,
+    /// Hooks whose order cannot work.
+    pub hooks: Vec<ReportFinding>,
+    /// Applications whose lists are not to be believed.
+    pub untrusted: Vec<Untrusted>,
+    /// Objects whose deletion does not end, the oldest first.
+    pub terminating: Vec<Stuck>,
+    /// Deletes that the API server let through while the guard did not answer.
+    pub failed_open: Vec<FailedOpen>,
+}
+
+/// How much was looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Counts {
+    /// Applications.
+    pub applications: usize,
+    /// ApplicationSets.
+    pub application_sets: usize,
+    /// Namespaces.
+    pub namespaces: usize,
+    /// Objects that Applications list.
+    pub claims: usize,
+}
+
+/// An audit as it is written to a file and read back by `--since`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Document {
+    /// Who wrote it.
+    pub tool: Tool,
+    /// When.
+    pub generated_at: Timestamp,
+    /// What was found, each with its rule: the part that every format has.
+    pub findings: Vec<ReportFinding>,
+    /// The same in sections, with more about each.
+    #[serde(flatten)]
+    pub audit: Audit,
+    /// What changed since an earlier audit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Changes>,
+}
+
+impl Document {
+    /// Of this audit, made at `now`; `earlier` is what it is compared with.
+    pub fn new(audit: Audit, now: Timestamp, earlier: Option<&Document>) -> Self {
+        let findings = audit.findings();
+        let since = earlier.map(|earlier| Changes::between(earlier, &findings));
+        Self { tool: Tool::running("audit"), generated_at: now, findings, audit, since }
+    }
+
+    /// For the formats that know findings only.
+    pub fn report(&self) -> Report {
+        Report::new("audit", self.generated_at, rules(), self.findings.clone())
+    }
+}
+
+/// What is being done, for a progress bar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// In a word or two.
+    pub what: &'static str,
+    /// So much of it is done.
+    pub done: usize,
+    /// So much there is.
+    pub total: usize,
+}
+
+/// Audits the world.
+pub async fn scan<V: View, S: Source>(
+    world: &World<'_, V, S>,
+    options: &Options,
+    progress: &(dyn Fn(Step) + Sync),
+) -> Audit {
+    let of = |kind: &str| world.objects.iter().filter(|subject| subject.object.kind.kind == kind).count();
+    let claims = world.view.with(|inventory| inventory.claims().len());
+    let counts = Counts {
+        applications: world.view.with(|inventory| inventory.applications().count()),
+        application_sets: of("ApplicationSet"),
+        namespaces: of("Namespace"),
+        claims,
+    };
+    let modes = crate::rules::RULES.iter().map(|rule| rule.meta().key);
+    Audit {
+        counts,
+        modes: modes.map(|key| (key.as_str().into(), world.policy.base_mode(key))).collect(),
+        overlaps: overlap::find(world, progress).await,
+        refusals: refusals::find(world, options, progress).await,
+        unprotected: protection::unprotected(world, options),
+        approvals: protection::approvals(world, options),
+        hooks: hooks::find(world, options).await,
+        untrusted: trust::find(world).await,
+        terminating: terminating::find(world, options).await,
+        failed_open: Vec::new(),
+    }
+}
+
+/// A DELETE of an object that nobody has sent.
+pub fn deletion<'a>(object: &ObjectRef, user: &str) -> Request<'a> {
+    Request {
+        uid: "audit".to_owned(),
+        target: object.clone(),
+        resource: Resource { group: object.kind.group.clone(), resource: String::new() },
+        sub_resource: String::new(),
+        operation: Operation::Delete,
+        user: UserInfo {
+            username: user.to_owned(),
+            groups: vec!["system:authenticated".to_owned()],
+            ..UserInfo::default()
+        },
+        object: None,
+        old_object: None,
+        dry_run: true,
+        options: DeleteOptions::default(),
+    }
+}
+
+/// Reads whole objects, a batch at a time, and hands each to `read`.
+async fn each_object<S: Source>(
+    source: &S,
+    objects: impl IntoIterator<Item = ObjectRef>,
+    mut read: impl FnMut(&ObjectRef, Reading<Arc<RawValue>>),
+) {
+    let mut objects = objects.into_iter().peekable();
+    while objects.peek().is_some() {
+        let questions: Vec<Question> = objects.by_ref().take(BATCH).map(Question::Object).collect();
+        let mut answers: Vec<(Question, Answer)> = source.answer(&questions, Duration::from_secs(60)).await;
+        for question in &questions {
+            let Question::Object(object) = question else { continue };
+            let at = answers.iter().position(|(asked, _)| asked == question);
+            let answer = at.map(|at| answers.swap_remove(at).1);
+            read(
+                object,
+                match answer {
+                    Some(Answer::Object(reading)) => reading,
+                    _ => Reading::Unreadable("it was not read in time".to_owned()),
+                },
+            );
+        }
+    }
+}
+
+/// The metadata of objects, a batch at a time, by name; what cannot be read is left out.
+async fn metadata_of<S: Source>(
+    source: &S,
+    objects: impl IntoIterator<Item = ObjectRef>,
+) -> std::collections::HashMap<ObjectRef, Arc<ObjectMeta>> {
+    let mut found = std::collections::HashMap::new();
+    let mut objects = objects.into_iter().peekable();
+    while objects.peek().is_some() {
+        let questions: Vec<Question> = objects.by_ref().take(BATCH).map(Question::Metadata).collect();
+        for (question, answer) in source.answer(&questions, Duration::from_secs(60)).await {
+            if let (Question::Metadata(object), Answer::Metadata(Reading::Found(meta))) = (question, answer) {
+                found.insert(object, meta);
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,160 @@
+//! Whose delete would be refused now, and why: every Application, ApplicationSet and Namespace through the same rules as a
+//! review.
+
+use std::{borrow::Cow, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Options, Step, Subject, World, deletion};
+use crate::{
+    decision::{Decision, Effect, Outcome, Severity},
+    facts::Facts,
+    judge::{Source, View, settle},
+    object::{ARGO_GROUP, ObjectRef},
+    policy::Mode,
+    rules,
+};
+
+/// So many sentences are kept of one refusal; the rest is counted.
+const MAX_DETAILS: usize = 5;
+
+/// A delete that would be refused by one rule, or would be if the rule enforced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Refusal {
+    /// What would be deleted.
+    #[serde(flatten)]
+    pub object: ObjectRef,
+    /// Rule id.
+    pub rule: Cow<'static, str>,
+    /// Which of its checks; empty where it has only one.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub check: Cow<'static, str>,
+    /// The mode in force.
+    pub mode: Mode,
+    /// The line of the policy that decided it.
+    pub decided_by: String,
+    /// Whether the delete would really be refused, not only recorded or warned of.
+    pub refused: bool,
+    /// Whether this is what the guard is for, and nothing to mend: a Namespace that nobody approved stays.
+    pub expected: bool,
+    /// What was found.
+    pub summary: String,
+    /// About which objects, five at most.
+    pub details: Vec<String>,
+    /// About how many.
+    pub count: usize,
+    /// Applications that claim any of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claimants: Vec<String>,
+    /// The way out.
+    pub remedies: Vec<String>,
+}
+
+pub(super) async fn find<V: View, S: Source>(
+    world: &World<'_, V, S>,
+    options: &Options,
+    progress: &(dyn Fn(Step) + Sync),
+) -> Vec<Refusal> {
+    let roots: Vec<&Subject> =
+        world.objects.iter().filter(|subject| is_root(&subject.object) && !subject.meta.is_terminating()).collect();
+    let mut found = Vec::new();
+    for (done, subject) in roots.iter().enumerate() {
+        if done % BATCH == 0 {
+            progress(Step { what: "deletes", done, total: roots.len() });
+        }
+        let decision = foresee(world, subject, options).await;
+        collect(&subject.object, &decision, &mut found);
+    }
+    found.sort_by(|a, b| {
+        let rank = |refusal: &Refusal| (refusal.expected, !refusal.refused, std::cmp::Reverse(refusal.count));
+        (rank(a), &a.object, &a.rule).cmp(&(rank(b), &b.object, &b.rule))
+    });
+    found
+}
+
+/// The bar moves this often.
+const BATCH: usize = 50;
+
+fn is_root(object: &ObjectRef) -> bool {
+    object.is_application() || object.is_namespace() || object.kind.is(ARGO_GROUP, "ApplicationSet")
+}
+
+/// Judges the DELETE of one object, with the same limit of reads as a review has.
+async fn foresee<V: View, S: Source>(world: &World<'_, V, S>, subject: &Subject, options: &Options) -> Decision {
+    let request = deletion(&subject.object, &options.user);
+    settle(
+        Facts::new(),
+        world.source,
+        || Duration::from_secs(60),
+        |facts| {
+            world
+                .view
+                .with(|inventory| rules::foresee(&request, &subject.meta, inventory, world.policy, facts, world.now))
+        },
+    )
+    .await
+}
+
+/// One entry a rule and check.
+pub(super) fn collect(object: &ObjectRef, decision: &Decision, found: &mut Vec<Refusal>) {
+    let first = found.len();
+    let denied = decision
+        .outcomes
+        .iter()
+        .filter(|outcome| outcome.finding.severity == Severity::Deny && outcome.effect != Effect::Dropped);
+    for outcome in denied {
+        let at = found[first..]
+            .iter()
+            .position(|refusal| refusal.rule == outcome.finding.rule.id && refusal.check == outcome.finding.check);
+        match at {
+            Some(at) => add(&mut found[first + at], outcome),
+            None => found.push(refusal(object, outcome)),
+        }
+    }
+}
+
+fn refusal(object: &ObjectRef, outcome: &Outcome) -> Refusal {
+    let finding = &outcome.finding;
+    let mut refusal = Refusal {
+        object: object.clone(),
+        rule: finding.rule.id.into(),
+        check: finding.check.into(),
+        mode: outcome.resolved.mode,
+        decided_by: outcome.resolved.decided_by.clone(),
+        refused: false,
+        expected: object.is_namespace() && finding.rule.id == "namespace-approval",
+        summary: finding.summary.clone(),
+        details: Vec::new(),
+        count: 0,
+        claimants: Vec::new(),
+        remedies: Vec::new(),
+    };
+    add(&mut refusal, outcome);
+    refusal
+}
+
+fn add(refusal: &mut Refusal, outcome: &Outcome) {
+    let finding = &outcome.finding;
+    refusal.count += 1;
+    refusal.refused |= outcome.effect == Effect::Refused;
+    if outcome.resolved.mode > refusal.mode {
+        refusal.mode = outcome.resolved.mode;
+        refusal.decided_by.clone_from(&outcome.resolved.decided_by);
+    }
+    // Another Namespace that goes along is not what the guard is expected to keep here.
+    refusal.expected &= finding.object == refusal.object;
+    if refusal.details.len() < MAX_DETAILS && !finding.detail.is_empty() {
+        refusal.details.push(finding.detail.clone());
+    }
+    for claimant in &finding.claimants {
+        if let Err(at) = refusal.claimants.binary_search(claimant) {
+            refusal.claimants.insert(at, claimant.clone());
+        }
+    }
+    for remedy in finding.remedies.iter().take(MAX_DETAILS) {
+        if refusal.remedies.len() < MAX_DETAILS && !refusal.remedies.contains(remedy) {
+            refusal.remedies.push(remedy.clone());
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The audit in a terminal: what needs somebody first, then what is good to know.
+
+use std::fmt::Write;
+
+use jiff::SignedDuration;
+
+use super::{ApprovalState, Document, Refusal, Stuck};
+use crate::{policy::Mode, report::ReportFinding};
+
+/// So many rows of a section are shown; JSON has them all.
+const MAX_ROWS: usize = 40;
+
+/// Draws it.
+pub fn draw(document: &Document) -> String {
+    let audit = &document.audit;
+    let mut text = String::new();
+    let counts = audit.counts;
+    let _ = writeln!(
+        text,
+        "{} Applications, {} ApplicationSets and {} Namespaces with {} claims, at {}",
+        counts.applications, counts.application_sets, counts.namespaces, counts.claims, document.generated_at
+    );
+    let modes: Vec<String> = audit.modes.iter().map(|(rule, mode)| format!("{rule} {}", mode.as_str())).collect();
+    let _ = writeln!(text, "Modes: {}", modes.join(", "));
+
+    section(&mut text, "Deleted while the guard did not answer", &audit.failed_open, |failed| {
+        let verdict = match (failed.known, failed.refusals.first()) {
+            (false, _) => "not judged: it is not in the snapshot".to_owned(),
+            (true, None) => "would have passed".to_owned(),
+            (true, Some(refusal)) => format!("would have been refused: [{}] {}", refusal.rule, first(refusal)),
+        };
+        vec![failed.sentence(), format!("  {verdict}")]
+    });
+    let wrong: Vec<&Refusal> = audit.refusals.iter().filter(|refusal| !refusal.expected).collect();
+    section(&mut text, "Deletes that take too much", &wrong, |refusal| refused(refusal));
+    section(&mut text, "Stuck in Terminating", &audit.terminating, stuck);
+    section(&mut text, "Hooks whose order cannot work", &audit.hooks, |finding| {
+        vec![format!("{}  [{}] {}", finding.object, finding.label(), finding.sentence())]
+    });
+    section(&mut text, "Claimed by several Applications", &audit.overlaps, |overlap| {
+        let name = if overlap.object.name.is_empty() { " (its name is not known)" } else { "" };
+        let tracked = overlap.tracked_by.as_ref().map(|app| format!("  (tracked by {app})")).unwrap_or_default();
+        vec![format!("{}{name}  {}{tracked}", overlap.object, overlap.claimants.join(", "))]
+    });
+    section(&mut text, "Lists not to be believed", &audit.untrusted, |untrusted| {
+        let since = untrusted.since.map_or_else(|| "always".to_owned(), |since| since.to_string());
+        vec![format!("{}  since {since}: {}", untrusted.object.path(), untrusted.why)]
+    });
+    section(&mut text, "Less protected than the rules say", &audit.unprotected, |row| {
+        let place = if row.namespace.is_empty() { "every Namespace" } else { &row.namespace };
+        vec![format!(
+            "{place}  {} {}, by {} ({} Applications)",
+            row.rule,
+            row.mode.as_str(),
+            row.decided_by,
+            row.applications
+        )]
+    });
+    section(&mut text, "Approvals", &audit.approvals, |approval| {
+        let state = match approval.state {
+            ApprovalState::Broken => "BROKEN",
+            ApprovalState::Expired => "EXPIRED",
+            ApprovalState::Ending => "about to end",
+            ApprovalState::Pending => "waits to be used",
+        };
+        let why =
+            if approval.problems.is_empty() { String::new() } else { format!(": {}", approval.problems.join("; ")) };
+        vec![format!("{}  {state}, by {} until {}{why}", approval.namespace, approval.by, approval.until)]
+    });
+    let guarded = audit.refusals.iter().filter(|refusal| refusal.expected).count();
+    if guarded > 0 {
+        let how = if audit.refusals.iter().any(|refusal| refusal.expected && refusal.refused) {
+            "cannot be deleted without an approval"
+        } else {
+            "could not be deleted without an approval if namespaceApproval enforced"
+        };
+        let _ = writeln!(text, "\n{guarded} Namespaces {how}.");
+    }
+    if let Some(since) = &document.since {
+        let _ = writeln!(
+            text,
+            "\nSince {}: {} new, {} gone, {} as before",
+            since.earlier,
+            since.new.len(),
+            since.gone.len(),
+            since.unchanged
+        );
+        let mut list = |sign: &str, findings: &[ReportFinding]| {
+            for finding in findings.iter().take(MAX_ROWS) {
+                let _ = writeln!(text, "  {sign} [{}] {}", finding.label(), finding.sentence());
+            }
+        };
+        list("+", &since.new);
+        list("-", &since.gone);
+    }
+    let _ = writeln!(text, "\n{}", document.report().tally());
+    text
+}
+
+fn section<T>(text: &mut String, title: &str, rows: &[T], draw: impl Fn(&T) -> Vec<String>) {
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\n{title} ({}):", rows.len());
+    for row in rows.iter().take(MAX_ROWS) {
+        for line in draw(row) {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    if rows.len() > MAX_ROWS {
+        let _ = writeln!(text, "  and {} more; -o json has them all", rows.len() - MAX_ROWS);
+    }
+}
+
+fn first(refusal: &Refusal) -> &str {
+    refusal.details.first().unwrap_or(&refusal.summary)
+}
+
+fn refused(refusal: &Refusal) -> Vec<String> {
+    let word = if refusal.refused {
+        "refused"
+    } else if refusal.mode == Mode::Warn {
+        "would deny (warn)"
+    } else {
+        "would deny (audit)"
+    };
+    let mut lines = vec![format!("{}  {word} [{}] {}", refusal.object, refusal.rule, refusal.summary)];
+    lines.extend(refusal.details.iter().take(3).map(|detail| format!("  - {detail}")));
+    let more = refusal.count.saturating_sub(refusal.details.len().min(3));
+    if more > 0 && !refusal.details.is_empty() {
+        lines.push(format!("  - and {more} more"));
+    }
+    lines.extend(refusal.remedies.iter().take(2).map(|remedy| format!("  > {remedy}")));
+    lines
+}
+
+fn stuck(stuck: &Stuck) -> Vec<String> {
+    let mut lines = vec![format!("{}  since {} ({})", stuck.object, stuck.since, age(stuck.age_seconds))];
+    for holder in &stuck.holders {
+        lines.push(format!("  - {}: {}", holder.what, holder.why));
+        lines.push(format!("    > {}", holder.mend));
+    }
+    if !stuck.remaining.is_empty() {
+        let left: Vec<String> = stuck.remaining.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        lines.push(format!("  left: {}", left.join(", ")));
+    }
+    lines
+}
+
+/// A time span in the two largest units that say something.
+pub(super) fn age(seconds: i64) -> String {
+    let span = SignedDuration::from_secs(seconds.max(0));
+    let (hours, minutes) = (span.as_hours(), span.as_mins() % 60);
+    match (hours / 24, hours % 24) {
+        (0, 0) => format!("{minutes}m"),
+        (0, hours) => format!("{hours}h{minutes}m"),
+        (days, hours) => format!("{days}d{hours}h"),
+    }
+}

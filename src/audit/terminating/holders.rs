@@ -1,0 +1,194 @@
+//! Who sets which finalizer, what it waits for, and how the wait ends.
+
+use super::{Condition, Holder, Subject};
+use crate::{
+    argo::application::CASCADE_FINALIZERS,
+    argo::{Marker, tracking},
+    inventory::Inventory,
+    object::ObjectRef,
+};
+
+/// On hooks of a running operation; Argo CD removes it when the hook has completed or the operation is terminated
+/// (`gitops-engine/pkg/sync/hook`).
+const HOOK_FINALIZER: &str = "argocd.argoproj.io/hook-finalizer";
+
+/// Finalizers of other programs, by how they begin or end: who removes them and what they wait for.
+const KNOWN: &[(&str, &str, &str)] = &[
+    (
+        "kubernetes.io/pvc-protection",
+        "a Pod still uses the claim",
+        "delete the Pods that mount it; it goes by itself then",
+    ),
+    ("kubernetes.io/pv-protection", "a claim is still bound to the volume", "delete the PersistentVolumeClaim first"),
+    (
+        "service.kubernetes.io/load-balancer-cleanup",
+        "the cloud provider's controller has not removed the load balancer",
+        "look at the log of the cloud-controller-manager; it must run until the load balancer is gone",
+    ),
+    (
+        "foregroundDeletion",
+        "objects that it owns and that block its deletion are still there",
+        "kubectl get its dependents; whatever holds those holds it",
+    ),
+    ("orphan", "the garbage collector has not let go of what it owns", "look at the log of kube-controller-manager"),
+    (
+        "ingress.k8s.aws/",
+        "the AWS load balancer controller has not removed what it made",
+        "look at the log of aws-load-balancer-controller; it and its rights must outlive the object",
+    ),
+    (
+        "elbv2.k8s.aws/",
+        "the AWS load balancer controller has not removed what it made",
+        "look at the log of aws-load-balancer-controller; it and its rights must outlive the object",
+    ),
+    (
+        "networking.gke.io/",
+        "the GKE ingress controller has not removed what it made",
+        "look at the events of the object; the controller must outlive it",
+    ),
+    (
+        "finalizer.acme.cert-manager.io",
+        "cert-manager has not cleaned up the challenge",
+        "look at the log of cert-manager; its DNS or HTTP solver must still be reachable",
+    ),
+];
+
+/// What a finalizer at `place` of the list waits for.
+pub(super) fn hold(inventory: &Inventory, subject: &Subject, place: usize, finalizer: &str) -> Holder {
+    let object = &subject.object;
+    let (why, mend) = if finalizer == HOOK_FINALIZER {
+        hook(inventory, subject, place)
+    } else if CASCADE_FINALIZERS.contains(&finalizer) {
+        cascade(inventory, subject, place)
+    } else if finalizer.starts_with("post-delete-finalizer.argocd.argoproj.io") {
+        delete_hooks(subject, place, "PostDelete", finalizer.ends_with("/cleanup"))
+    } else if finalizer.starts_with("pre-delete-finalizer.argocd.argoproj.io") {
+        delete_hooks(subject, place, "PreDelete", finalizer.ends_with("/cleanup"))
+    } else if finalizer == "kubernetes" && object.is_namespace() {
+        (
+            "the namespace controller has not emptied it".to_owned(),
+            format!("kubectl get namespace {} -o yaml   # its conditions say what is left and why", object.name),
+        )
+    } else if let Some((_, why, mend)) = KNOWN.iter().find(|(known, _, _)| finalizer.starts_with(known)) {
+        ((*why).to_owned(), (*mend).to_owned())
+    } else {
+        let domain = finalizer.split('/').next().unwrap_or(finalizer);
+        (
+            format!("the controller behind {domain} has not finished"),
+            format!("make sure that controller runs; if it is gone for good: {}", remove(object, place)),
+        )
+    };
+    Holder { what: finalizer.to_owned(), why, mend }
+}
+
+/// The command that takes a finalizer away. Always the last resort: what it stood for is then left behind.
+fn remove(object: &ObjectRef, place: usize) -> String {
+    let namespace = if object.namespace.is_empty() { String::new() } else { format!(" -n {}", object.namespace) };
+    let kind = if object.kind.group.is_empty() {
+        object.kind.kind.to_lowercase()
+    } else {
+        format!("{}.{}", object.kind.kind.to_lowercase(), object.kind.group)
+    };
+    format!(
+        "kubectl patch {kind} {}{namespace} --type=json -p '[{{\"op\":\"remove\",\"path\":\"/metadata/finalizers/{place}\"}}]'",
+        object.name
+    )
+}
+
+/// A hook whose operation does not end. A person or the namespace controller deleted it, and only Argo CD's operation
+/// that knows it takes the finalizer away.
+fn hook(inventory: &Inventory, subject: &Subject, place: usize) -> (String, String) {
+    let app = inventory.controller_namespaces().find_map(|namespace| {
+        match tracking::marker(&subject.meta, inventory.settings(namespace)) {
+            Marker::Instance(instance) => Some((
+                instance.to_owned(),
+                inventory.apps_of_instance(instance).iter().find_map(|id| inventory.app(*id)),
+            )),
+            Marker::None | Marker::Unknown => None,
+        }
+    });
+    match app {
+        Some((_, Some(app))) if app.running.is_some() => (
+            format!("it is a hook of {}, whose operation is still running", app.path()),
+            format!("argocd app terminate-op {}   # Argo CD takes the finalizer away then", app.path()),
+        ),
+        Some((_, Some(app))) => (
+            format!("it is a hook of {}, whose operation has ended without it", app.path()),
+            format!(
+                "argocd app sync {}   # the next sync takes the finalizer away; else: {}",
+                app.path(),
+                remove(&subject.object, place)
+            ),
+        ),
+        Some((instance, None)) => (
+            format!("it is a hook of {instance}, which does not exist any more, so its operation never ends"),
+            remove(&subject.object, place),
+        ),
+        None => (
+            "it is a hook, and no marker tells of which Application; its operation never ends".to_owned(),
+            remove(&subject.object, place),
+        ),
+    }
+}
+
+fn cascade(inventory: &Inventory, subject: &Subject, place: usize) -> (String, String) {
+    let object = &subject.object;
+    if !object.is_application() {
+        return (
+            "its Applications are not gone".to_owned(),
+            format!("kubectl get applications.argoproj.io -n {}   # whatever holds those holds it", object.namespace),
+        );
+    }
+    let app = inventory.app_named(&object.namespace, &object.name).and_then(|id| inventory.app(id));
+    let left = app.map_or(0, |app| app.claims.len());
+    let cluster = app.map_or("its cluster", |app| inventory.cluster_name(app.cluster));
+    (
+        format!("its cascade has not removed what it lists ({left} objects on {cluster})"),
+        format!(
+            "argocd app get {}   # shows what is left and why; if that cluster is gone for good: {}",
+            object.path(),
+            remove(object, place)
+        ),
+    )
+}
+
+fn delete_hooks(subject: &Subject, place: usize, which: &str, cleanup: bool) -> (String, String) {
+    let object = &subject.object;
+    let why = if cleanup {
+        format!("its {which} hooks have run and are not cleaned up")
+    } else {
+        format!("its {which} hooks have not completed")
+    };
+    (
+        why,
+        format!(
+            "argocd app get {}   # shows the hooks; if they can never run, or their cluster is gone: {}",
+            object.path(),
+            remove(object, place)
+        ),
+    )
+}
+
+/// What a condition means that says why a deletion does not end (`NamespaceConditionType` in `core/v1`, and Argo CD's own).
+pub(super) fn condition(object: &ObjectRef, condition: &Condition) -> Option<Holder> {
+    let mend = match condition.kind.as_str() {
+        "NamespaceDeletionDiscoveryFailure" => {
+            "kubectl get apiservices   # mend or delete the one that is not Available; the Namespace goes by itself then".to_owned()
+        }
+        "NamespaceDeletionGroupVersionParsingFailure" => {
+            "kubectl get apiservices   # one of them has a name that is no group and version; delete it".to_owned()
+        }
+        "NamespaceDeletionContentFailure" => {
+            "read the message: something in the Namespace cannot be deleted, often because a webhook refuses it or a definition is broken".to_owned()
+        }
+        "NamespaceContentRemaining" | "NamespaceFinalizersRemaining" => format!(
+            "kubectl api-resources --verbs=list --namespaced -o name | xargs -n1 kubectl get -n {} --ignore-not-found --show-kind   # shows what is left",
+            object.name
+        ),
+        "DeletionError" => {
+            format!("argocd app get {}   # Argo CD tries again at the next refresh: argocd app get {0} --refresh", object.path())
+        }
+        _ => return None,
+    };
+    Some(Holder { what: condition.kind.clone(), why: condition.message.clone(), mend })
+}

@@ -1,0 +1,127 @@
+//! `audit`: what is wrong now, before anybody deletes anything.
+
+use std::{fs, io::IsTerminal, path::PathBuf, process::ExitCode};
+
+use anyhow::Context as _;
+use indicatif::{ProgressBar, ProgressStyle};
+use jiff::{SignedDuration, Span};
+
+use super::{
+    output::{self, Format},
+    world::WorldArgs,
+};
+use crate::{
+    audit::{self, Document, Options, Step, World},
+    replay, report,
+};
+
+/// Arguments of `audit`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// How to print it
+    #[arg(short, long, value_enum, default_value_t = AuditFormat::Table)]
+    output: AuditFormat,
+    /// Say what changed since an earlier `audit -o json`
+    #[arg(long, value_name = "FILE")]
+    since: Option<PathBuf>,
+    /// Audit log of the API server: judge the deletes it let through while the guard did not answer
+    #[arg(long, value_name = "FILE")]
+    audit_log: Vec<PathBuf>,
+    /// Judge as if this user deleted everything
+    #[arg(long, default_value = "kubectl-user", value_name = "USER")]
+    user: String,
+    /// An object that has been terminating for this long is stuck
+    #[arg(long, default_value = "10m", value_name = "TIME", value_parser = duration)]
+    stuck_after: SignedDuration,
+    /// An approval that ends within this time is about to end
+    #[arg(long, default_value = "30m", value_name = "TIME", value_parser = duration)]
+    ending_within: SignedDuration,
+    #[command(flatten)]
+    world: WorldArgs,
+}
+
+/// How an audit is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum AuditFormat {
+    /// For people in a terminal.
+    Table,
+    /// Everything, for programs and for --since.
+    Json,
+    /// The same as YAML.
+    Yaml,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// JUnit XML, for whatever shows test results.
+    Junit,
+    /// Workflow commands of GitHub Actions.
+    Github,
+    /// One page for a browser.
+    Html,
+}
+
+fn duration(text: &str) -> Result<SignedDuration, String> {
+    let span: Span = text.parse().map_err(|_| format!("`{text}` is no time span; write it as 10m or 2h"))?;
+    SignedDuration::try_from(span).map_err(|_| format!("`{text}` has no fixed length; write it as 10m or 2h"))
+}
+
+/// Exit 0 if nothing was found, 1 if something was.
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let policy = args.world.policy.load()?;
+    let now = args.world.now();
+    let earlier = args.since.as_ref().map(read_earlier).transpose()?;
+    let bar = progress_bar();
+    let snapshot = args.world.snapshot()?.context("audit needs --snapshot")?;
+    let inventory = snapshot.inventory(&policy, (0, 0));
+    let objects = snapshot.subjects();
+    let options = Options { user: args.user.clone(), stuck_after: args.stuck_after, ending_within: args.ending_within };
+    let world = World { view: &inventory, source: &snapshot, policy: &policy, now, objects: &objects };
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let show = |step: Step| {
+        bar.set_length(step.total as u64);
+        bar.set_position(step.done as u64);
+        bar.set_message(step.what);
+    };
+    let mut audit = runtime.block_on(audit::scan(&world, &options, &show));
+    for path in &args.audit_log {
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let recording = replay::read(&path.display().to_string(), &text)?;
+        let found = runtime.block_on(audit::failed_open::find(&recording.events, &inventory, &snapshot, &policy, now));
+        audit.failed_open.extend(found);
+    }
+    bar.finish_and_clear();
+    let document = Document::new(audit, now, earlier.as_ref());
+    print(args.output, &document)?;
+    Ok(ExitCode::from(u8::from(!document.findings.is_empty())))
+}
+
+fn print(format: AuditFormat, document: &Document) -> anyhow::Result<()> {
+    let as_report = |format| output::report(format, &document.report());
+    match format {
+        AuditFormat::Table => Ok(output::line(audit::draw(document).trim_end())?),
+        AuditFormat::Json => output::structured(Format::Json, document),
+        AuditFormat::Yaml => output::structured(Format::Yaml, document),
+        AuditFormat::Sarif => as_report(report::Format::Sarif),
+        AuditFormat::Junit => as_report(report::Format::Junit),
+        AuditFormat::Github => as_report(report::Format::Github),
+        AuditFormat::Html => Ok(output::line(&audit::html::page(document))?),
+    }
+}
+
+fn read_earlier(path: &PathBuf) -> anyhow::Result<Document> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_str(&text)
+        .with_context(|| format!("{} is no audit; make one with `cascade-guard audit -o json`", path.display()))
+}
+
+/// A bar on a terminal, nothing anywhere else.
+fn progress_bar() -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("{msg:>10} {wide_bar} {pos}/{len}") {
+        bar.set_style(style);
+    }
+    bar.set_message("reading");
+    bar
+}
