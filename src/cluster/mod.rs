@@ -5,8 +5,10 @@ mod client;
 mod discovery;
 mod feed;
 mod health;
+pub mod reports;
 mod source;
 mod status;
+mod stuck;
 mod supervisor;
 mod watch;
 mod watched;
@@ -18,5 +20,6 @@ pub use self::{
     health::{Degradation, Health, degradations},
     source::LiveSource,
     status::StatusWriter,
+    stuck::StuckWatch,
     supervisor::Cluster,
 };

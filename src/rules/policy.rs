@@ -97,8 +97,13 @@ mod tests {
             assert!(!decision.allowed());
             let outcome = &decision.outcomes[0];
             assert_eq!((outcome.finding.rule.id, outcome.effect), ("policy", Effect::Refused));
-            assert_eq!((outcome.resolved.mode, outcome.resolved.decided_by.as_str()), (Mode::Enforce, "always enforced"));
-            assert!(details(&decision)[0].starts_with("spec.overrides[0].match.namespaces[0]: `team-[a` is no pattern"));
+            assert_eq!(
+                (outcome.resolved.mode, outcome.resolved.decided_by.as_str()),
+                (Mode::Enforce, "always enforced")
+            );
+            assert!(
+                details(&decision)[0].starts_with("spec.overrides[0].match.namespaces[0]: `team-[a` is no pattern")
+            );
         }
     }
 
