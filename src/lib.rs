@@ -15,6 +15,7 @@ pub mod decision;
 pub mod facts;
 pub mod inventory;
 pub mod judge;
+pub mod lint;
 pub mod object;
 pub mod plan;
 pub mod policy;

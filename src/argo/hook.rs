@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use crate::object::ObjectMeta;
 
 /// Argo CD's hook types, a comma-separated list.
@@ -22,7 +24,7 @@ pub const HELM_DELETE_POLICY: &str = "helm.sh/hook-delete-policy";
 pub const ANNOTATIONS: [&str; 6] = [HOOK, HELM_HOOK, SYNC_WAVE, HELM_WEIGHT, DELETE_POLICY, HELM_DELETE_POLICY];
 
 /// When an object is made. Objects that are no hooks belong to [`Phase::Sync`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Phase {
     /// Before anything else of a sync.
     PreSync,

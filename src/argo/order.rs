@@ -54,6 +54,8 @@ pub fn kind_rank(kind: &str) -> usize {
 /// One object in one phase of a sync.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
+    /// Whatever the caller finds it by again.
+    pub id: usize,
     /// Where it stands; [`sort`] changes it for what it moves forward.
     pub stage: Stage,
     /// The object.
@@ -113,7 +115,7 @@ mod tests {
 
     fn task(phase: Phase, wave: i64, group: &str, kind: &str, namespace: &str, name: &str) -> Task {
         let stage = Stage::new(phase, wave);
-        Task { stage, object: ObjectRef::new(group, kind, namespace, name), defines: None }
+        Task { id: 0, stage, object: ObjectRef::new(group, kind, namespace, name), defines: None }
     }
 
     fn sorted(mut tasks: Vec<Task>) -> Vec<String> {

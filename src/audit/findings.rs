@@ -66,6 +66,7 @@ fn finding(
         object,
         summary: summary.to_owned(),
         detail,
+        regarding: None,
         claimants: Vec::new(),
         remedies: Vec::new(),
         location: None,
@@ -109,7 +110,7 @@ fn refusal(refusal: &Refusal) -> ReportFinding {
         &refusal.summary,
         format!("deleting {} {would}: {what}{more}", refusal.object),
     );
-    found.check = refusal.check.clone();
+    found.check.clone_from(&refusal.check);
     found.mode = Some(refusal.mode);
     found.effect = Some(match (refusal.refused, refusal.mode) {
         (true, _) => Effect::Refused,

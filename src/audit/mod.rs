@@ -115,6 +115,19 @@ pub struct Audit {
     pub failed_open: Vec<FailedOpen>,
 }
 
+impl Audit {
+    /// How many Namespaces a rule keeps, or would keep if it enforced.
+    pub fn guarded(&self) -> usize {
+        let names: std::collections::HashSet<&str> = self
+            .refusals
+            .iter()
+            .filter(|refusal| refusal.expected)
+            .map(|refusal| refusal.object.name.as_str())
+            .collect();
+        names.len()
+    }
+}
+
 /// How much was looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

@@ -36,7 +36,8 @@ pub struct Refusal {
     pub decided_by: String,
     /// Whether the delete would really be refused, not only recorded or warned of.
     pub refused: bool,
-    /// Whether this is what the guard is for, and nothing to mend: a Namespace that nobody approved stays.
+    /// Whether this is what the guard is for, and nothing to mend: a Namespace that nobody approved stays, and so does
+    /// one that Applications live in.
     pub expected: bool,
     /// What was found.
     pub summary: String,
@@ -123,7 +124,7 @@ fn refusal(object: &ObjectRef, outcome: &Outcome) -> Refusal {
         mode: outcome.resolved.mode,
         decided_by: outcome.resolved.decided_by.clone(),
         refused: false,
-        expected: object.is_namespace() && finding.rule.id == "namespace-approval",
+        expected: object.is_namespace(),
         summary: finding.summary.clone(),
         details: Vec::new(),
         count: 0,
@@ -142,8 +143,6 @@ fn add(refusal: &mut Refusal, outcome: &Outcome) {
         refusal.mode = outcome.resolved.mode;
         refusal.decided_by.clone_from(&outcome.resolved.decided_by);
     }
-    // Another Namespace that goes along is not what the guard is expected to keep here.
-    refusal.expected &= finding.object == refusal.object;
     if refusal.details.len() < MAX_DETAILS && !finding.detail.is_empty() {
         refusal.details.push(finding.detail.clone());
     }

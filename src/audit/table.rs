@@ -67,12 +67,12 @@ pub fn draw(document: &Document) -> String {
             if approval.problems.is_empty() { String::new() } else { format!(": {}", approval.problems.join("; ")) };
         vec![format!("{}  {state}, by {} until {}{why}", approval.namespace, approval.by, approval.until)]
     });
-    let guarded = audit.refusals.iter().filter(|refusal| refusal.expected).count();
+    let guarded = audit.guarded();
     if guarded > 0 {
         let how = if audit.refusals.iter().any(|refusal| refusal.expected && refusal.refused) {
-            "cannot be deleted without an approval"
+            "are kept: deleting one needs an approval, and nothing claimed in it"
         } else {
-            "could not be deleted without an approval if namespaceApproval enforced"
+            "would be kept if the rules enforced: deleting one would need an approval, and nothing claimed in it"
         };
         let _ = writeln!(text, "\n{guarded} Namespaces {how}.");
     }

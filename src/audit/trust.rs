@@ -67,7 +67,7 @@ pub(super) async fn find<V: View, S: Source>(world: &World<'_, V, S>) -> Vec<Unt
     let mut found = Vec::with_capacity(distrusted.len());
     let mut reasons = distrusted.iter().map(|(_, why)| *why);
     each_object(world.source, distrusted.iter().map(|(object, _)| object.clone()), |object, reading| {
-        found.push(untrusted(object, reasons.next().unwrap_or_default(), reading));
+        found.push(untrusted(object, reasons.next().unwrap_or_default(), &reading));
     })
     .await;
     // Nothing is older than what has no date: it was never known.
@@ -75,7 +75,7 @@ pub(super) async fn find<V: View, S: Source>(world: &World<'_, V, S>) -> Vec<Unt
     found
 }
 
-fn untrusted(object: &ObjectRef, why: &str, reading: Reading<Arc<RawValue>>) -> Untrusted {
+fn untrusted(object: &ObjectRef, why: &str, reading: &Reading<Arc<RawValue>>) -> Untrusted {
     let body: Body = reading.found().and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
     // The condition says when it began; without one the list is as old as the last comparison.
     let error = body.status.conditions.into_iter().find(|condition| condition.kind.ends_with("Error"));

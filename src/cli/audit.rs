@@ -70,8 +70,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let now = args.world.now();
     let earlier = args.since.as_ref().map(read_earlier).transpose()?;
     let bar = progress_bar();
-    let snapshot = args.world.snapshot()?.context("audit needs --snapshot")?;
-    let inventory = snapshot.inventory(&policy, (0, 0));
+    let (snapshot, inventory) = args.world.open(&policy)?.context("audit needs --snapshot")?;
     let objects = snapshot.subjects();
     let options = Options { user: args.user.clone(), stuck_after: args.stuck_after, ending_within: args.ending_within };
     let world = World { view: &inventory, source: &snapshot, policy: &policy, now, objects: &objects };

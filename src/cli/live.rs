@@ -1,6 +1,6 @@
 //! The live cluster as the current user sees it: who that is, what the policy says, and what may be read.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::{
@@ -8,25 +8,24 @@ use k8s_openapi::api::{
     authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec},
 };
 use kube::{
-    Api, Client, Config,
+    Api, Client,
     api::{DynamicObject, ListParams, PostParams},
-    config::{KubeConfigOptions, Kubeconfig},
-    core::ApiResource,
-    discovery::{Discovery, Scope},
+    core::{ApiResource, GroupVersionKind},
 };
-use serde_json::{json, value::to_raw_value};
-use tokio::time::{Instant, timeout_at};
+use serde_json::json;
 
 use super::{output, world::PolicyArgs};
 use crate::{
     admission::UserInfo,
     argo::Application,
-    facts::{Answer, ListQuestion, Question, Reading},
+    cluster::{Kinds, LiveSource, connect},
+    facts::{Answer, Question},
     judge::Source,
-    object::{GroupKind, ObjectMeta, ObjectRef},
+    object::{ARGO_GROUP, GroupKind},
     policy::{GuardPolicy, GuardPolicySpec, Mode, POLICY_NAME, Policy},
     rules::namespace_content::NotRead,
     snapshot::Snapshot,
+    telemetry::Metrics,
 };
 
 /// Which cluster a command works with.
@@ -46,20 +45,7 @@ const PAGE: u32 = 500;
 impl ClusterArgs {
     /// Connects as the current user. Nothing is sent yet.
     pub async fn connect(&self) -> anyhow::Result<Client> {
-        let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
-        let config = match &self.kubeconfig {
-            Some(path) => {
-                let read = Kubeconfig::read_from(path).with_context(|| format!("cannot use {}", path.display()))?;
-                Config::from_custom_kubeconfig(read, &options)
-                    .await
-                    .with_context(|| format!("cannot use {}", path.display()))?
-            }
-            None if self.context.is_some() => {
-                Config::from_kubeconfig(&options).await.context("the kubeconfig cannot be used")?
-            }
-            None => Config::infer().await.context("there is no cluster to work with; name one with --kubeconfig")?,
-        };
-        Client::try_from(config).context("no client can be made from the kubeconfig")
+        connect(self.kubeconfig.as_deref(), self.context.as_deref()).await
     }
 }
 
@@ -115,7 +101,7 @@ pub async fn policy(client: &Client, args: &PolicyArgs) -> anyhow::Result<Policy
     };
     let why = match Api::<GuardPolicy>::all(client.clone()).get_opt(POLICY_NAME).await {
         Ok(Some(policy)) => match Policy::new(policy.spec) {
-            Ok(policy) => return Ok(args.cap(policy)),
+            Ok(policy) => return Ok(policy.with_ceiling(args.ceiling())),
             Err(error) => format!("is not valid ({error})"),
         },
         Ok(None) => return none(),
@@ -126,7 +112,7 @@ pub async fn policy(client: &Client, args: &PolicyArgs) -> anyhow::Result<Policy
     output::note(&format!("GuardPolicy {POLICY_NAME} {why}; approvals are taken to be enforced, with maxTTL 24h"));
     let mut spec = GuardPolicySpec::default();
     spec.rules.namespace_approval.mode = Mode::Enforce;
-    Ok(args.cap(Policy::new(spec)?))
+    Ok(Policy::new(spec)?.with_ceiling(args.ceiling()))
 }
 
 /// An error of the API server, in its own words.
@@ -148,15 +134,19 @@ pub struct World {
 /// Reads the cluster as the current user may.
 pub struct Live {
     client: Client,
-    discovery: Discovery,
+    kinds: Arc<Kinds>,
+    source: LiveSource,
 }
 
 impl Live {
     /// Finds out what the API server serves.
     pub async fn new(client: Client) -> anyhow::Result<Self> {
-        let discovery = Discovery::new(client.clone()).run_aggregated().await;
-        let discovery = discovery.map_err(in_words).context("the API server does not say which kinds it serves")?;
-        Ok(Self { client, discovery })
+        let kinds = Arc::new(Kinds::default());
+        let served = kinds.refresh(&client).await.map_err(in_words);
+        served.context("the API server does not say which kinds it serves")?;
+        // Nobody scrapes a command; what it counts is thrown away.
+        let source = LiveSource::new(client.clone(), kinds.clone(), Arc::new(Metrics::new()));
+        Ok(Self { client, kinds, source })
     }
 
     /// All Namespaces and Applications.
@@ -167,17 +157,18 @@ impl Live {
 
     /// One Namespace and all Applications: who may approve one Namespace may not list the others.
     pub async fn world_of(&self, namespace: &str) -> anyhow::Result<World> {
-        match self.get(&ObjectRef::namespace(namespace)).await {
-            Reading::Found(found) => self.around(vec![found]).await,
-            Reading::NotFound => bail!("there is no Namespace {namespace}"),
-            Reading::Unreadable(why) | Reading::Forbidden(why) => bail!("Namespace {namespace} cannot be read: {why}"),
+        let (api, resource) = self.api(&GroupKind::new("", "Namespace"))?;
+        match api.get_opt(namespace).await {
+            Ok(Some(found)) => self.around(vec![written(found, &resource)?]).await,
+            Ok(None) => bail!("there is no Namespace {namespace}"),
+            Err(error) => Err(in_words(error)).with_context(|| format!("Namespace {namespace} cannot be read")),
         }
     }
 
     /// Adds the Applications. Those that cannot be read are named and left out.
     async fn around(&self, mut items: Vec<serde_json::Value>) -> anyhow::Result<World> {
         let mut not_read = None;
-        match self.everything(&GroupKind::new(crate::object::ARGO_GROUP, "Application")).await {
+        match self.everything(&GroupKind::new(ARGO_GROUP, "Application")).await {
             Ok(applications) => items.extend(applications.into_iter().filter(|application| {
                 let problem = serde_json::from_str::<Application<'_>>(&application.to_string()).err();
                 if let Some(problem) = &problem {
@@ -193,27 +184,16 @@ impl Live {
         Ok(World { snapshot: Snapshot::parse("the cluster", list.to_string())?, not_read })
     }
 
-    fn served(&self, kind: &GroupKind) -> Result<(ApiResource, bool), String> {
-        self.discovery
-            .get(&kind.group)
-            .and_then(|group| group.recommended_kind(&kind.kind))
-            .map(|(resource, capabilities)| (resource, capabilities.scope == Scope::Namespaced))
-            .ok_or_else(|| format!("the API server serves no kind {kind}"))
-    }
-
-    fn api(&self, kind: &GroupKind, namespace: &str) -> Result<(Api<DynamicObject>, ApiResource), String> {
-        let (resource, namespaced) = self.served(kind)?;
-        let api = if namespaced && !namespace.is_empty() {
-            Api::namespaced_with(self.client.clone(), namespace, &resource)
-        } else {
-            Api::all_with(self.client.clone(), &resource)
-        };
-        Ok((api, resource))
+    fn api(&self, kind: &GroupKind) -> anyhow::Result<(Api<DynamicObject>, ApiResource)> {
+        let Some(served) = self.kinds.known(kind) else { bail!("the API server serves no kind {kind}") };
+        let kind = GroupVersionKind::gvk(&kind.group, &served.version, &kind.kind);
+        let resource = ApiResource::from_gvk_with_plural(&kind, &served.plural);
+        Ok((Api::all_with(self.client.clone(), &resource), resource))
     }
 
     /// Every object of a kind, page by page.
     async fn everything(&self, kind: &GroupKind) -> anyhow::Result<Vec<serde_json::Value>> {
-        let (api, resource) = self.api(kind, "").map_err(anyhow::Error::msg)?;
+        let (api, resource) = self.api(kind)?;
         let mut params = ListParams::default().limit(PAGE);
         let mut found = Vec::new();
         loop {
@@ -227,70 +207,6 @@ impl Live {
             }
         }
     }
-
-    async fn reply(&self, question: &Question) -> Answer {
-        match question {
-            Question::Metadata(object) => Answer::Metadata(match self.get(object).await {
-                Reading::Found(value) => match serde_json::from_value::<ObjectMeta>(value["metadata"].clone()) {
-                    Ok(meta) => Reading::Found(meta.into()),
-                    Err(error) => Reading::Unreadable(error.to_string()),
-                },
-                Reading::NotFound => Reading::NotFound,
-                Reading::Unreadable(why) => Reading::Unreadable(why),
-                Reading::Forbidden(why) => Reading::Forbidden(why),
-            }),
-            Question::Object(object) => Answer::Object(match self.get(object).await {
-                Reading::Found(value) => match to_raw_value(&value) {
-                    Ok(raw) => Reading::Found(raw.into()),
-                    Err(error) => Reading::Unreadable(error.to_string()),
-                },
-                Reading::NotFound => Reading::NotFound,
-                Reading::Unreadable(why) => Reading::Unreadable(why),
-                Reading::Forbidden(why) => Reading::Forbidden(why),
-            }),
-            Question::List(list) => Answer::List(self.list(list).await),
-            Question::Access(access) => Answer::Access(Reading::Unreadable(format!(
-                "whether {} may {} is for the guard to ask, not for the command line",
-                access.user.username, access.verb
-            ))),
-        }
-    }
-
-    async fn get(&self, object: &ObjectRef) -> Reading<serde_json::Value> {
-        let (api, resource) = match self.api(&object.kind, &object.namespace) {
-            Ok(found) => found,
-            Err(why) => return Reading::Forbidden(why),
-        };
-        match api.get_opt(&object.name).await {
-            Ok(Some(found)) => match written(found, &resource) {
-                Ok(value) => Reading::Found(value),
-                Err(error) => Reading::Unreadable(error.to_string()),
-            },
-            Ok(None) => Reading::NotFound,
-            Err(error) => unread(error),
-        }
-    }
-
-    async fn list(&self, question: &ListQuestion) -> Reading<std::sync::Arc<[Box<serde_json::value::RawValue>]>> {
-        let (api, resource) = match self.api(&question.kind, &question.namespace) {
-            Ok(found) => found,
-            Err(why) => return Reading::Forbidden(why),
-        };
-        let mut params = ListParams::default().limit(question.limit);
-        if !question.field_selector.is_empty() {
-            params = params.fields(&question.field_selector);
-        }
-        let items = match api.list(&params).await {
-            Ok(list) => list.items,
-            Err(error) => return unread(error),
-        };
-        let raw: Result<Vec<_>, anyhow::Error> =
-            items.into_iter().map(|item| Ok(to_raw_value(&written(item, &resource)?)?)).collect();
-        match raw {
-            Ok(raw) => Reading::Found(raw.into()),
-            Err(error) => Reading::Unreadable(error.to_string()),
-        }
-    }
 }
 
 /// An object as JSON, with its kind: the items of a list carry none.
@@ -302,20 +218,8 @@ fn written(mut object: DynamicObject, resource: &ApiResource) -> anyhow::Result<
     Ok(value)
 }
 
-fn unread<T>(error: kube::Error) -> Reading<T> {
-    match error {
-        kube::Error::Api(status) if status.code == 403 => Reading::Forbidden("you may not read them".to_owned()),
-        other => Reading::Unreadable(format!("{:#}", in_words(other))),
-    }
-}
-
 impl Source for Live {
     async fn answer(&self, questions: &[Question], time_left: Duration) -> Vec<(Question, Answer)> {
-        let deadline = Instant::now() + time_left;
-        let replies = questions.iter().map(|question| async move {
-            let answer = timeout_at(deadline, self.reply(question)).await;
-            Some((question.clone(), answer.ok()?))
-        });
-        futures::future::join_all(replies).await.into_iter().flatten().collect()
+        self.source.answer(questions, time_left).await
     }
 }

@@ -8,6 +8,7 @@ mod completions;
 mod crds;
 mod demo;
 mod duties;
+mod lint;
 mod live;
 pub mod output;
 pub mod overlap;
@@ -39,6 +40,8 @@ enum Command {
     Demo(demo::Args),
     /// Judge one AdmissionReview: review in, answer out
     Review(review::Args),
+    /// Judge the order of rendered manifests before anything reaches a cluster
+    Lint(lint::Args),
     /// Show what a delete would take with it, who claims it and what is spared
     Plan(plan::Args),
     /// Show what two Applications (or two sets of rendered manifests) share, and the safe way from one to the other
@@ -75,6 +78,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Serve(args) => serve::run(args),
         Command::Demo(args) => demo::run(&args),
         Command::Review(args) => review::run(&args),
+        Command::Lint(args) => lint::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Overlap(args) => overlap::run(&args),
         Command::Certs(args) => certs::run(&args),

@@ -88,9 +88,12 @@ pub(super) fn run(command: &Command) -> anyhow::Result<ExitCode> {
 
 fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     let policy = args.world.policy.load()?;
-    let snapshot = args.world.snapshot()?;
-    let object = find(args, snapshot.as_ref())?;
-    let inventory = snapshot.unwrap_or_default().inventory(&policy, (0, 0));
+    let world = args.world.open(&policy)?;
+    let object = find(args, world.as_ref().map(|(snapshot, _)| snapshot))?;
+    let inventory = match world {
+        Some((_, inventory)) => inventory,
+        None => Snapshot::default().inventory(&policy, (0, 0)),
+    };
     let project = args.project.clone().or_else(|| project_of(&object, &inventory));
     let scope = Scope::of(&object, project.as_deref());
     let labels = inventory.namespace(&scope.namespace).map(|meta| &meta.labels);

@@ -31,10 +31,12 @@ pub struct Args {
 /// Exit 0 allowed, 1 denied.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let policy = args.world.policy.load()?;
-    let snapshot = args.world.snapshot()?.unwrap_or_else(Snapshot::default);
+    let (snapshot, inventory) = match args.world.open(&policy)? {
+        Some(world) => world,
+        None => (Snapshot::default(), Snapshot::default().inventory(&policy, (0, 0))),
+    };
     let body = read(&args.file)?;
     let request = decode(&body).with_context(|| format!("{} cannot be judged", args.file.display()))?;
-    let inventory = snapshot.inventory(&policy, (0, 0));
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     // Files do not keep anybody waiting: there is always time left.
     let decision =

@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 
 use crate::{
+    inventory::Inventory,
     policy::{Mode, Policy},
     snapshot::Snapshot,
 };
@@ -44,17 +45,12 @@ impl PolicyArgs {
                 Policy::parse(&text).with_context(|| format!("{} is no usable GuardPolicy", path.display()))?
             }
         };
-        Ok(self.cap(policy))
+        Ok(policy.with_ceiling(self.ceiling()))
     }
 
     /// No rule acts more strictly than this.
     pub fn ceiling(&self) -> Mode {
         self.mode_ceiling.unwrap_or(Mode::Enforce)
-    }
-
-    /// Applies the ceiling.
-    pub fn cap(&self, policy: Policy) -> Policy {
-        policy.with_ceiling(self.ceiling())
     }
 }
 
@@ -62,6 +58,12 @@ impl WorldArgs {
     /// The time to judge by.
     pub fn now(&self) -> Timestamp {
         self.now.unwrap_or_else(Timestamp::now)
+    }
+
+    /// Reads the snapshot, if one is named, together with what Applications claim by `policy`.
+    pub fn open(&self, policy: &Policy) -> anyhow::Result<Option<(Snapshot, Inventory)>> {
+        let open = |path: &std::path::Path| Snapshot::open(path, policy, (0, 0));
+        self.snapshot.as_deref().map(open).transpose().context("the snapshot cannot be used")
     }
 
     /// Reads the snapshot, if one is named.

@@ -45,6 +45,15 @@ impl Scope {
     }
 }
 
+/// A change to the object that mends a finding.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fix {
+    /// What it does, in one sentence.
+    pub description: String,
+    /// The change to the object, as an RFC 6902 patch.
+    pub patch: json_patch::Patch,
+}
+
 /// Something a rule found.
 #[derive(Clone, Debug)]
 pub struct Finding {
@@ -75,6 +84,13 @@ pub struct Finding {
     pub remedies: Vec<String>,
     /// What else is good to know, one line each. The first to go where a message would be too long.
     pub notes: Vec<String>,
+    /// The other object it is about, such as the one that comes too late. Tells apart what one check found more than
+    /// once about one object.
+    pub regarding: Option<ObjectRef>,
+    /// The field of the object that is at fault, as a JSON pointer; empty where no single one is known.
+    pub field: String,
+    /// A change that would mend it.
+    pub fix: Option<Box<Fix>>,
 }
 
 impl Finding {
@@ -95,6 +111,9 @@ impl Finding {
             approved_by: String::new(),
             remedies: Vec::new(),
             notes: Vec::new(),
+            regarding: None,
+            field: String::new(),
+            fix: None,
         }
     }
 
@@ -116,6 +135,27 @@ impl Finding {
     #[must_use]
     pub fn claimed_by(mut self, claimants: Vec<String>) -> Self {
         self.claimants = claimants;
+        self
+    }
+
+    /// Names the other object it is about.
+    #[must_use]
+    pub fn regarding(mut self, other: &ObjectRef) -> Self {
+        self.regarding = Some(other.clone());
+        self
+    }
+
+    /// Names the annotation that is at fault.
+    #[must_use]
+    pub fn on_annotation(mut self, key: &str) -> Self {
+        self.field = format!("/metadata/annotations/{}", key.replace('~', "~0").replace('/', "~1"));
+        self
+    }
+
+    /// Adds a change that would mend it.
+    #[must_use]
+    pub fn fixed_by(mut self, fix: impl Into<Option<Fix>>) -> Self {
+        self.fix = fix.into().map(Box::new);
         self
     }
 

@@ -14,6 +14,10 @@ use crate::{
     object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef},
 };
 
+/// A plan of more objects is not followed to its end. No honest delete is that large, and the largest there is (a Namespace
+/// that holds every Application) would take the memory of a webhook that has to go on answering.
+pub const MAX_ITEMS: usize = 200_000;
+
 /// An Application as a review carries it: newer than the inventory, and with the names of what it holds.
 pub struct RootApplication<'a> {
     /// The Application.
@@ -73,7 +77,12 @@ pub(super) fn close(inputs: Inputs<'_>, root: &Root<'_>, with: &HashSet<AppId>, 
         names: RefCell::default(),
     };
     closure.start(root);
+    let limit = if inputs.thorough { usize::MAX } else { MAX_ITEMS };
     while let Some(work) = closure.queue.pop_front() {
+        if closure.plan.items.len() > limit {
+            closure.plan.too_large = true;
+            break;
+        }
         match work {
             Work::App(id) => closure.app(id),
             Work::Namespace(cluster, name) => closure.namespace(cluster, &name),
@@ -284,9 +293,7 @@ impl Closure<'_> {
         if cluster != LOCAL {
             return;
         }
-        let apps: Vec<_> =
-            inventory.applications().filter(|(_, app)| &*app.namespace == name).map(|(id, _)| id).collect();
-        for id in apps {
+        for id in inventory.applications_in(name).to_vec() {
             self.going_app(id, via());
         }
         let sets: Vec<_> =

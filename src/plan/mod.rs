@@ -1,7 +1,7 @@
 //! The deletion plan: everything one DELETE takes with it.
 //!
-//! It is built in two steps that repeat until nothing changes: [`closure`] follows Applications, ApplicationSets,
-//! Namespaces and definitions as deep as they go; [`fate`] finds out what of it others still claim and what the cascade
+//! It is built in two steps that repeat until nothing changes: `closure` follows Applications, ApplicationSets,
+//! Namespaces and definitions as deep as they go; `fate` finds out what of it others still claim and what the cascade
 //! will pass by. What is passed by takes nothing along, so the closure is built again without it.
 
 mod closure;
@@ -11,7 +11,7 @@ mod fate;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 pub use self::{
-    closure::{Root, RootApplication},
+    closure::{MAX_ITEMS, Root, RootApplication},
     explain::{Explanation, explain, is_sync_identity, manager, siblings},
     fate::{Fate, Names, Spared, confirm, find_name},
 };
@@ -118,6 +118,8 @@ pub struct Plan {
     pub unknown_claimants: Vec<AppId>,
     /// Whether an answer is still out, so that the plan is provisional.
     pub pending: bool,
+    /// Whether more than [`MAX_ITEMS`] objects go, so that it was not followed to its end.
+    pub too_large: bool,
 }
 
 impl Plan {

@@ -120,6 +120,14 @@ impl Policy {
                 "it is empty; list the names and URLs of one cluster",
             ));
         }
+        for (index, name) in spec.rules.sync_wave.secret_producers.iter().enumerate() {
+            if !is_kind(name) {
+                return Err(PolicyError::new(
+                    format!("spec.rules.syncWave.secretProducers[{index}]"),
+                    format!("`{name}` is no kind; write it as Kind.group, such as Password.example.com"),
+                ));
+            }
+        }
         let mut overrides = Vec::new();
         for (index, entry) in spec.overrides.iter().enumerate() {
             let field = format!("spec.overrides[{index}].match");
@@ -233,6 +241,20 @@ impl Policy {
     pub fn may_break_glass(&self, groups: &[String]) -> bool {
         groups.iter().any(|group| self.spec.break_glass.groups.contains(group))
     }
+}
+
+/// Whether a text has the form `Kind.group`, as `kubectl` writes it. A kind of the core group has no point.
+fn is_kind(text: &str) -> bool {
+    let (kind, group) = text.split_once('.').map_or((text, None), |(kind, group)| (kind, Some(group)));
+    let label = |label: &str| {
+        !label.is_empty()
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+    };
+    kind.starts_with(|first: char| first.is_ascii_uppercase())
+        && kind.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && group.is_none_or(|group| group.split('.').all(label))
 }
 
 fn exemption(entry: &schema::Exemption, index: usize) -> Result<Exemption, PolicyError> {
@@ -356,6 +378,17 @@ exemptions:
             ),
             "spec.exemptions[0].match.namespaceSelector"
         );
+    }
+
+    #[test]
+    fn producer_that_is_no_kind_is_named() {
+        let of = |name: &str| Policy::new(spec(&format!("rules: {{syncWave: {{secretProducers: ['{name}']}}}}")));
+        for good in ["Password.example.com", "ExternalSecret.external-secrets.io", "Secret"] {
+            assert!(of(good).is_ok(), "{good}");
+        }
+        for bad in ["", "password.example.com", "Password.", "Password.Example.com", "example.com/Password", "A b.c"] {
+            assert_eq!(of(bad).unwrap_err().field, "spec.rules.syncWave.secretProducers[0]", "{bad}");
+        }
     }
 
     #[test]

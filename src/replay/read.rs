@@ -102,6 +102,13 @@ pub struct Event {
     pub annotations: BTreeMap<String, String>,
 }
 
+/// What a collection delete brings back.
+#[derive(Deserialize)]
+struct List<'a> {
+    #[serde(borrow, default)]
+    items: Option<Vec<&'a RawValue>>,
+}
+
 /// `objectRef` of an event.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -134,9 +141,8 @@ pub struct EventStatus {
 /// When something in it is no JSON, or neither a request nor an audit event.
 pub fn read(name: &str, text: &str) -> Result<Recording, ReadError> {
     let mut recording = Recording::default();
-    let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     let mut number = 0;
-    while let Some(value) = values.next() {
+    for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
         number += 1;
         let place = format!("{name}#{number}");
         let raw = value.map_err(|error| ReadError { place: place.clone(), problem: error.to_string() })?;
@@ -214,11 +220,6 @@ impl Event {
     /// What it deleted, where that came back: one object, or those of a list.
     pub fn deleted(&self) -> Vec<&RawValue> {
         let Some(raw) = &self.response_object else { return Vec::new() };
-        #[derive(Deserialize)]
-        struct List<'a> {
-            #[serde(borrow, default)]
-            items: Option<Vec<&'a RawValue>>,
-        }
         let Ok(list) = serde_json::from_str::<List<'_>>(raw.get()) else { return Vec::new() };
         match list.items {
             Some(items) => items,

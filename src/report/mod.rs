@@ -15,6 +15,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use self::rules::{Rule, known_rules};
+pub use crate::decision::Fix;
 use crate::{
     decision::{Effect, Finding, Outcome, Severity},
     object::ObjectRef,
@@ -94,6 +95,9 @@ pub struct ReportFinding {
     /// What holds for this object alone; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
+    /// The other object it is about, such as the one that comes too late.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regarding: Option<ObjectRef>,
     /// Applications that claim the object.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claimants: Vec<String>,
@@ -121,15 +125,6 @@ pub struct Location {
     pub column: u32,
 }
 
-/// A change to the object that mends a finding.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Fix {
-    /// What it does, in one sentence.
-    pub description: String,
-    /// The change to the object, as an RFC 6902 patch.
-    pub patch: json_patch::Patch,
-}
-
 /// Why a report cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("the report cannot be written as {format}: {problem}")]
@@ -150,10 +145,11 @@ impl ReportFinding {
             object: finding.object.clone(),
             summary: finding.summary.clone(),
             detail: finding.detail.clone(),
+            regarding: finding.regarding.clone(),
             claimants: finding.claimants.clone(),
             remedies: finding.remedies.clone(),
             location: None,
-            fix: None,
+            fix: finding.fix.as_deref().cloned(),
         }
     }
 
@@ -191,6 +187,9 @@ impl ReportFinding {
     pub fn fingerprint(&self) -> String {
         let object = &self.object;
         let mut text = format!("{}|{}|{}|{}", self.label(), object.kind, object.path(), self.claimants.join(","));
+        if let Some(other) = &self.regarding {
+            let _ = write!(text, "|{}|{}", other.kind, other.path());
+        }
         if let Some(location) = &self.location {
             let _ = write!(text, "|{}", location.file);
         }
@@ -282,6 +281,7 @@ pub(crate) mod tests {
             object,
             summary: "a wave is no number".to_owned(),
             detail: "Job shop/migrate: sync-wave `one, two` is <not> 100% a number\nso 0 counts".to_owned(),
+            regarding: None,
             claimants: Vec::new(),
             remedies: vec!["write a whole number".to_owned()],
             location: None,
@@ -302,6 +302,7 @@ pub(crate) mod tests {
             object: ObjectRef::new("rbac.authorization.k8s.io", "Role", "shop", "api"),
             summary: "claimed twice".to_owned(),
             detail: String::new(),
+            regarding: None,
             claimants: vec!["argocd/a".to_owned(), "argocd/b".to_owned()],
             remedies: Vec::new(),
             location: None,

@@ -43,14 +43,15 @@ pub fn known_rules() -> Vec<Rule> {
 /// The pages, carried along: whoever reads a report in a code scanner has no repository at hand.
 const PAGES: &[(&str, &str)] = &[
     ("docs/audit.md", include_str!("../../docs/audit.md")),
-    ("docs/rules/approval-integrity.md", include_str!("../../docs/rules/approval-integrity.md")),
-    ("docs/rules/control-plane.md", include_str!("../../docs/rules/control-plane.md")),
-    ("docs/rules/namespace-approval.md", include_str!("../../docs/rules/namespace-approval.md")),
-    ("docs/rules/policy.md", include_str!("../../docs/rules/policy.md")),
-    ("docs/rules/runtime-dependency.md", include_str!("../../docs/rules/runtime-dependency.md")),
+    ("docs/lint.md", include_str!("../../docs/lint.md")),
     ("docs/rules/shared-claim.md", include_str!("../../docs/rules/shared-claim.md")),
+    ("docs/rules/namespace-approval.md", include_str!("../../docs/rules/namespace-approval.md")),
+    ("docs/rules/approval-integrity.md", include_str!("../../docs/rules/approval-integrity.md")),
     ("docs/rules/shared-update.md", include_str!("../../docs/rules/shared-update.md")),
     ("docs/rules/sync-wave.md", include_str!("../../docs/rules/sync-wave.md")),
+    ("docs/rules/runtime-dependency.md", include_str!("../../docs/rules/runtime-dependency.md")),
+    ("docs/rules/control-plane.md", include_str!("../../docs/rules/control-plane.md")),
+    ("docs/rules/policy.md", include_str!("../../docs/rules/policy.md")),
 ];
 
 #[cfg(test)]

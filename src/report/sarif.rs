@@ -75,6 +75,7 @@ fn result(report: &Report, finding: &ReportFinding) -> SarifResult {
     add("check", (!finding.check.is_empty()).then(|| json!(finding.check)));
     add("mode", finding.mode.map(|mode| json!(mode)));
     add("effect", finding.effect.map(|effect| json!(effect)));
+    add("regarding", finding.regarding.as_ref().map(|other| json!(other)));
     add("claimants", (!finding.claimants.is_empty()).then(|| json!(finding.claimants)));
     // SARIF's own fixes replace text; this one changes an object, whatever its text looks like.
     add("jsonPatch", finding.fix.as_ref().map(|fix| json!(fix)));

@@ -26,7 +26,8 @@ pub(super) fn write(report: &Report) -> String {
         for remedy in &finding.remedies {
             let _ = writeln!(text, "    > {remedy}");
         }
-        if let Some(fix) = &finding.fix {
+        // A program reads the fix; people have read it already where it is one of the ways out.
+        if let Some(fix) = finding.fix.as_ref().filter(|fix| !finding.remedies.contains(&fix.description)) {
             let _ = writeln!(text, "    fix: {}", fix.description);
         }
         text.push('\n');

@@ -12,7 +12,10 @@ use jiff::Timestamp;
 
 use super::{
     Context, Rule, RuleMeta,
-    approval::{APPROVAL_KEYS, APPROVED_BY, APPROVED_UID, APPROVED_UNTIL, Approval, Problem, how_to_approve},
+    approval::{
+        APPROVAL_KEYS, APPROVE_GROUP, APPROVE_RESOURCE, APPROVE_VERB, APPROVED_BY, APPROVED_UID, APPROVED_UNTIL,
+        Approval, Problem, how_to_approve,
+    },
 };
 use crate::{
     admission::{Object, Operation, Request},
@@ -21,13 +24,6 @@ use crate::{
     object::ObjectMeta,
     policy::{RuleKey, Subject},
 };
-
-/// Verb an approver holds.
-pub const APPROVE_VERB: &str = "approve";
-/// Resource on which an approver holds the verb, under the name of the Namespace. It exists in RBAC only.
-pub const APPROVE_RESOURCE: &str = "namespacedeletions";
-/// API group of that resource.
-pub const APPROVE_GROUP: &str = "cascade-guard.io";
 
 static META: RuleMeta = RuleMeta {
     id: "approval-integrity",

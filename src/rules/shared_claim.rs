@@ -8,7 +8,7 @@ use crate::{
     decision::{Finding, Severity},
     inventory::AppId,
     object::ObjectRef,
-    plan::{Explanation, Fate, Item, Via},
+    plan::{Explanation, Fate, Item, MAX_ITEMS, Via},
     policy::{OnUnknown, RuleKey},
 };
 
@@ -45,6 +45,7 @@ impl Rule for SharedClaim {
         }
         let before = findings.len();
         contested(cx, deletion, findings);
+        too_large(deletion, findings);
         if deletion.root {
             unknown_claimants(cx, deletion, findings);
             unknown_lists(cx, deletion, findings);
@@ -103,6 +104,23 @@ fn single(cx: &Context<'_>, deletion: &Deletion, item: &Item) -> Finding {
     let mut finding = Finding::new(&META, Severity::Deny, object, summary(deletion)).detail(detail);
     finding.remedies = remedies(cx, deletion, item, &claimants);
     finding.claimed_by(claimants)
+}
+
+/// Unknown is not fine: of a delete that takes too much to follow, nobody can say what others claim of it.
+fn too_large(deletion: &Deletion, findings: &mut Vec<Finding>) {
+    if !deletion.plan.too_large {
+        return;
+    }
+    findings.push(
+        Finding::new(&META, Severity::Deny, deletion.object.clone(), "this delete takes too much to be judged")
+            .check("too-large")
+            .detail(format!(
+                "{} takes more than {MAX_ITEMS} objects along, {} Applications among them",
+                deletion.object,
+                deletion.plan.apps.len()
+            ))
+            .remedy("delete the Applications in it first, a part at a time"),
+    );
 }
 
 /// Objects of the same Applications that would go with a Namespace or a definition.

@@ -10,7 +10,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Head, Snapshot, Stored, identity};
-use crate::argo::Application;
+use crate::{
+    argo::Application,
+    object::{ARGO_GROUP, ObjectRef},
+};
 
 /// Why a snapshot cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +36,7 @@ pub enum LoadError {
     },
 }
 
+/// Reads files. Applications are not decoded yet: whoever builds an inventory decodes them anyway.
 pub(super) fn read(path: &Path) -> Result<Snapshot, LoadError> {
     let mut snapshot = Snapshot::default();
     for file in files(path)? {
@@ -42,7 +46,25 @@ pub(super) fn read(path: &Path) -> Result<Snapshot, LoadError> {
     Ok(snapshot)
 }
 
-fn files(path: &Path) -> Result<Vec<PathBuf>, LoadError> {
+/// Decodes every Application, so that none is left out later because it cannot be read.
+pub(super) fn check(snapshot: &Snapshot, place: &str) -> Result<(), LoadError> {
+    snapshot.of_kind(ARGO_GROUP, "Application").try_for_each(|stored| {
+        decode_application(snapshot.raw(stored), &stored.identity)
+            .map(drop)
+            .map_err(|problem| LoadError::Document { place: place.to_owned(), problem })
+    })
+}
+
+/// An Application, or what is wrong with it.
+pub(super) fn decode_application<'a>(raw: &'a str, identity: &ObjectRef) -> Result<Application<'a>, String> {
+    serde_json::from_str(raw).map_err(|error| format!("{identity} cannot be read: {error}"))
+}
+
+/// A file, or every `.yaml`, `.yml` and `.json` file below a folder, in order.
+///
+/// # Errors
+/// When one of them cannot be read.
+pub fn files(path: &Path) -> Result<Vec<PathBuf>, LoadError> {
     let io = |source| LoadError::Io { path: path.to_owned(), source };
     if !fs::metadata(path).map_err(io)?.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -95,10 +117,8 @@ fn add_json(snapshot: &mut Snapshot, place: &str, text: String) -> Result<(), Lo
     let mut found = Vec::new();
     match &list.items {
         Some(items) if list.kind.ends_with("List") => {
-            for (index, item) in items.iter().enumerate() {
-                found.push(
-                    stored(&text, item.get(), number).map_err(|problem| bad(format!("items[{index}]: {problem}")))?,
-                );
+            for (index, stored) in all_stored(&text, items, number).into_iter().enumerate() {
+                found.push(stored.map_err(|problem| bad(format!("items[{index}]: {problem}")))?);
             }
         }
         _ => found.push(stored(&text, text.trim(), number).map_err(bad)?),
@@ -115,6 +135,9 @@ fn add_json(snapshot: &mut Snapshot, place: &str, text: String) -> Result<(), Lo
 pub(super) fn put(snapshot: &mut Snapshot, place: &str, text: String) -> Result<(), LoadError> {
     let bad = |problem: String| LoadError::Document { place: place.to_owned(), problem };
     let mut object = stored(&text, text.trim(), snapshot.texts.len()).map_err(bad)?;
+    if object.identity.is_application() {
+        decode_application(text.trim(), &object.identity).map_err(bad)?;
+    }
     let Some(at) = snapshot.by_identity.get(&object.identity).copied() else {
         snapshot.by_identity.insert(object.identity.clone(), snapshot.objects.len());
         snapshot.objects.push(object);
@@ -133,13 +156,28 @@ pub(super) fn put(snapshot: &mut Snapshot, place: &str, text: String) -> Result<
     Ok(())
 }
 
+/// Fewer objects are not worth a thread.
+const MIN_PART: usize = 500;
+
+/// Describes objects that are parts of `text`, on every core there is: a large list is what people wait for.
+fn all_stored(text: &str, items: &[&RawValue], number: usize) -> Vec<Result<Stored, String>> {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let part = items.len().div_ceil(cores).max(MIN_PART);
+    let describe = |items: &[&RawValue]| items.iter().map(|item| stored(text, item.get(), number)).collect::<Vec<_>>();
+    if items.len() <= part {
+        return describe(items);
+    }
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = items.chunks(part).map(|items| (items, scope.spawn(move || describe(items)))).collect();
+        // A thread that could not do its part leaves it to this one.
+        parts.into_iter().flat_map(|(items, part)| part.join().unwrap_or_else(|_| describe(items))).collect()
+    })
+}
+
 /// Describes the object `raw`, which is a part of `text`.
 fn stored(text: &str, raw: &str, number: usize) -> Result<Stored, String> {
     let head: Head = serde_json::from_str(raw).map_err(|error| format!("it is no Kubernetes object: {error}"))?;
     let identity = identity(&head);
-    if identity.is_application() {
-        serde_json::from_str::<Application<'_>>(raw).map_err(|error| format!("{identity} cannot be read: {error}"))?;
-    }
     let start = raw.as_ptr() as usize - text.as_ptr() as usize;
     Ok(Stored { identity, meta: Arc::new(head.metadata), text: number, start, end: start + raw.len() })
 }

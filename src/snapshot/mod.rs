@@ -9,7 +9,7 @@ use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-pub use self::load::LoadError;
+pub use self::load::{LoadError, files};
 use crate::{
     argo::{
         Application, Clusters,
@@ -56,7 +56,21 @@ impl Snapshot {
     /// # Errors
     /// When a file cannot be read or a document is no Kubernetes object; the message names file and place.
     pub fn read(path: &Path) -> Result<Self, LoadError> {
-        load::read(path)
+        let snapshot = load::read(path)?;
+        load::check(&snapshot, &path.display().to_string())?;
+        Ok(snapshot)
+    }
+
+    /// The same together with an inventory. Applications are decoded once for both, which is most of the work.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn open(path: &Path, policy: &Policy, keys: (u64, u64)) -> Result<(Self, Inventory), LoadError> {
+        let snapshot = load::read(path)?;
+        let inventory = snapshot
+            .build(policy, keys)
+            .map_err(|problem| LoadError::Document { place: path.display().to_string(), problem })?;
+        Ok((snapshot, inventory))
     }
 
     /// Reads one text, YAML or JSON.
@@ -66,6 +80,7 @@ impl Snapshot {
     pub fn parse(name: &str, text: String) -> Result<Self, LoadError> {
         let mut snapshot = Self::default();
         load::add(&mut snapshot, name, text)?;
+        load::check(&snapshot, name)?;
         Ok(snapshot)
     }
 
@@ -157,6 +172,40 @@ impl Snapshot {
 
     /// An inventory of these objects, ready.
     pub fn inventory(&self, policy: &Policy, keys: (u64, u64)) -> Inventory {
+        let mut inventory = self.without_applications(policy, keys);
+        for stored in self.of_kind(ARGO_GROUP, "Application") {
+            self.apply_application(&mut inventory, policy, stored);
+        }
+        inventory.set_ready(true);
+        inventory
+    }
+
+    /// The same from objects of which no Application was decoded yet. One thread decodes, this one indexes.
+    fn build(&self, policy: &Policy, keys: (u64, u64)) -> Result<Inventory, String> {
+        let mut inventory = self.without_applications(policy, keys);
+        std::thread::scope(|scope| {
+            let (sender, decoded) = std::sync::mpsc::sync_channel(64);
+            scope.spawn(move || {
+                for stored in self.of_kind(ARGO_GROUP, "Application") {
+                    // Nobody takes the rest after the first fault.
+                    if sender.send(load::decode_application(self.raw(stored), &stored.identity)).is_err() {
+                        return;
+                    }
+                }
+            });
+            for application in decoded {
+                let application = application?;
+                if policy.watches_applications_in(&application.metadata.namespace) {
+                    inventory.apply_application(&application);
+                }
+            }
+            Ok::<(), String>(())
+        })?;
+        inventory.set_ready(true);
+        Ok(inventory)
+    }
+
+    fn without_applications(&self, policy: &Policy, keys: (u64, u64)) -> Inventory {
         let argocd = &policy.spec.argocd;
         let mut inventory = Inventory::new(keys, &argocd.namespace, self.clusters(policy));
         inventory.set_cluster_scoped(self.cluster_scoped());
@@ -172,10 +221,6 @@ impl Snapshot {
         for stored in self.of_kind("", "ConfigMap").filter(|stored| stored.identity.name == "argocd-cm") {
             inventory.set_settings(&stored.identity.namespace, tracking_settings(self.raw(stored)));
         }
-        for stored in self.of_kind(ARGO_GROUP, "Application") {
-            self.apply_application(&mut inventory, policy, stored);
-        }
-        inventory.set_ready(true);
         inventory
     }
 

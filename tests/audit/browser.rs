@@ -111,6 +111,9 @@ async fn page_is_readable_in_a_browser_and_usable_without_a_mouse() {
     let page = file(folder.path(), "audit.html", &stdout(&page));
     let driver = Driver::start();
     let client = driver.client().await;
+    // An empty console only means something if a fault would be seen in it.
+    client.goto("data:text/html,<script>console.error('probe')</script>").await.unwrap();
+    assert!(console(&client).await.to_string().contains("probe"), "the console cannot be read");
     client.goto(&format!("file://{}", page.display())).await.unwrap();
 
     let requested = run(&client, "return performance.getEntriesByType('resource').map(entry => entry.name)").await;

@@ -1,5 +1,7 @@
 //! The commands `audit`, `replay` and `policy explain` as a person or a pipeline runs them, and the page in a browser.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that meets a surprise should fail")]
+
 mod browser;
 mod commands;
 

@@ -82,8 +82,8 @@ fn only_the_application_whose_cascade_takes_it_would_be_refused() {
     let document = audited(&snapshot(&overlapping()), &enforcing(), now());
     let refused: Vec<_> = document.audit.refusals.iter().filter(|refusal| !refusal.expected).collect();
     let applications: Vec<_> = refused.iter().map(|refusal| refusal.object.to_string()).collect();
-    // The Namespace would take the Role along as well.
-    assert_eq!(applications, ["Namespace shop", "Application argocd/old"]);
+    assert_eq!(applications, ["Application argocd/old"]);
+    assert_eq!(document.audit.guarded(), 1, "the Namespace they live in is kept, as it should be");
     assert!(refused.iter().all(|refusal| refusal.refused && refusal.mode == Mode::Enforce));
     let finding = document.findings.iter().find(|finding| finding.object.name == "old").unwrap();
     assert_eq!(finding.effect, Some(Effect::Refused));
@@ -136,7 +136,7 @@ fn approvals_are_told_by_what_they_are_worth() {
             ("pending", ApprovalState::Pending)
         ]
     );
-    let found: Vec<_> = document.findings.iter().map(|finding| finding.label()).collect();
+    let found: Vec<_> = document.findings.iter().map(cascade_guard::report::ReportFinding::label).collect();
     assert_eq!(found, ["approval/broken", "approval/expired"]);
 }
 
@@ -264,6 +264,24 @@ fn page_shows_the_overlap_and_loads_nothing() {
     for outside in ["http://", "https://", "url(", "@import", "src="] {
         assert!(!page.contains(outside), "the page must not refer to {outside}");
     }
+}
+
+#[test]
+fn delete_too_large_to_be_followed_is_refused_and_not_guessed_at() {
+    let config = |number: usize| json!({"kind": "ConfigMap", "namespace": "shop", "name": format!("c{number}"), "status": "Synced"});
+    let mut objects: Vec<Value> = (0..210)
+        .map(|number| {
+            app(
+                &format!("a{number}"),
+                (0..1000).map(|object| config(number * 1000 + object)).collect::<Vec<_>>().into(),
+            )
+        })
+        .collect();
+    objects.push(namespace("argocd", json!({})));
+    let document = audited(&snapshot(&objects), &enforcing(), now());
+    let refused = document.audit.refusals.iter().find(|refusal| refusal.check == "too-large").unwrap();
+    assert_eq!(refused.object.to_string(), "Namespace argocd");
+    assert!(refused.refused && refused.details[0].contains("more than 200000 objects"), "{refused:?}");
 }
 
 /// Judges a DELETE as the webhook does: from the stored object, decoded anew.

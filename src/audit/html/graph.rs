@@ -58,16 +58,18 @@ pub(super) fn section(overlaps: &[Overlap]) -> Markup {
     }
 }
 
+/// The Application that stands for everything `app` shares with.
+fn find<'a>(leader: &BTreeMap<&'a str, &'a str>, app: &'a str) -> &'a str {
+    let mut at = app;
+    while let Some(next) = leader.get(at).filter(|next| **next != at) {
+        at = next;
+    }
+    at
+}
+
 /// The connected parts of "claims the same object", the one with the most shared objects first.
 fn groups(overlaps: &[Overlap]) -> Vec<Group<'_>> {
     let mut leader: BTreeMap<&str, &str> = BTreeMap::new();
-    fn find<'a>(leader: &BTreeMap<&'a str, &'a str>, app: &'a str) -> &'a str {
-        let mut at = app;
-        while let Some(next) = leader.get(at).filter(|next| **next != at) {
-            at = next;
-        }
-        at
-    }
     for overlap in overlaps {
         let Some(first) = overlap.claimants.first() else { continue };
         let to = find(&leader, first);
@@ -94,6 +96,9 @@ fn groups(overlaps: &[Overlap]) -> Vec<Group<'_>> {
     groups
 }
 
+/// Kind, namespace, claimants and tracker: what objects of one row have in common.
+type Place<'k> = (&'k str, &'k str, &'k [String], Option<&'k str>);
+
 /// What is drawn on the right: one row an object, or one row a kind where a row an object would be too many.
 fn shared<'a>(group: &Group<'a>) -> Vec<Shared<'a>> {
     if group.overlaps.len() <= MAX_ROWS {
@@ -104,7 +109,6 @@ fn shared<'a>(group: &Group<'a>) -> Vec<Shared<'a>> {
         };
         return group.overlaps.iter().map(one).collect();
     }
-    type Place<'k> = (&'k str, &'k str, &'k [String], Option<&'k str>);
     let mut kinds: BTreeMap<Place<'a>, usize> = BTreeMap::new();
     for overlap in &group.overlaps {
         let object = &overlap.object;

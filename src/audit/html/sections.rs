@@ -13,7 +13,7 @@ const MAX_CARDS: usize = 200;
 
 pub(super) fn refusals(audit: &Audit) -> Markup {
     let wrong: Vec<&Refusal> = audit.refusals.iter().filter(|refusal| !refusal.expected).collect();
-    let guarded = audit.refusals.len() - wrong.len();
+    let guarded = audit.guarded();
     html! {
         section #refusals {
             h2 { "Deletes that take too much" }
@@ -21,7 +21,7 @@ pub(super) fn refusals(audit: &Audit) -> Markup {
             @for refusal in wrong.iter().take(MAX_CARDS) { (card(refusal)) }
             (more(wrong.len()))
             @if guarded > 0 {
-                p { (guarded) " Namespaces stay until somebody approves their deletion. That is as it should be." }
+                p { (guarded) " Namespaces are kept: deleting one needs an approval, and nothing claimed in it. That is as it should be." }
             }
         }
     }

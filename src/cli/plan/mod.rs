@@ -111,8 +111,7 @@ pub struct FindingRow {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let policy = args.world.policy.load()?;
-    let snapshot = args.world.snapshot()?.context("plan needs --snapshot")?;
-    let inventory = snapshot.inventory(&policy, (0, 0));
+    let (snapshot, inventory) = args.world.open(&policy)?.context("plan needs --snapshot")?;
     let Some(object) = snapshot.find_by_words(&args.kind, &args.namespace, &args.name) else {
         bail!(
             "there is no {} {} in the snapshot",

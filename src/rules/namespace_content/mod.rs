@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use self::finalizers::{KnownFinalizer, known};
 use crate::{
     facts::{Facts, ListQuestion, Reading},
-    inventory::{Inventory, LOCAL},
+    inventory::{App, AppId, Inventory, LOCAL},
     object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef, null_to_default},
 };
 
@@ -199,13 +199,11 @@ fn inhabitants(inventory: &Inventory, namespace: &str, content: &mut Content) {
             apps.insert(app.path());
         }
     }
-    for (_, app) in inventory.applications() {
-        if app.cluster == LOCAL && app.destination.namespace == namespace {
-            apps.insert(app.path());
-        }
-        if app.cascades && *app.namespace == *namespace {
-            content.hold(app.object(), "resources-finalizer.argocd.argoproj.io");
-        }
+    let known = |ids: &[AppId]| ids.iter().filter_map(|id| inventory.app(*id)).collect::<Vec<_>>();
+    let deploying = known(inventory.applications_to(namespace));
+    apps.extend(deploying.into_iter().filter(|app| app.cluster == LOCAL).map(App::path));
+    for app in known(inventory.applications_in(namespace)).into_iter().filter(|app| app.cascades) {
+        content.hold(app.object(), "resources-finalizer.argocd.argoproj.io");
     }
     content.applications = apps.into_iter().collect();
 }

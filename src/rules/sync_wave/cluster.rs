@@ -15,7 +15,7 @@ use crate::{
         tracking::{INSTANCE_LABEL, TRACKING_ID, marker},
     },
     facts::{ListQuestion, Reading},
-    inventory::{App, AppId, Claim, LOCAL},
+    inventory::{App, AppId, Claim, Inventory, LOCAL},
     object::{GroupKind, ObjectMeta, ObjectRef, null_to_default},
     rules::Context,
 };
@@ -97,9 +97,7 @@ pub(super) struct Cluster<'a> {
 
 impl Cluster<'_> {
     fn claim(&self, object: &ObjectRef) -> Option<&Claim> {
-        let key = self.cx.inventory.key_of(LOCAL, object);
-        let index = self.app.claims.binary_search_by_key(&key, |claim| claim.key).ok()?;
-        self.app.claims.get(index)
+        self.app.claim(self.cx.inventory.key_of(LOCAL, object))
     }
 
     fn is_desired(&self, object: &ObjectRef) -> bool {
@@ -107,18 +105,7 @@ impl Cluster<'_> {
     }
 
     fn elsewhere(&self, object: &ObjectRef) -> Plan {
-        let inventory = self.cx.inventory;
-        let key = inventory.key_of(LOCAL, object);
-        let others = inventory.claims().owners(key).iter().filter(|id| **id != self.id);
-        let mut found = Plan::Nobody;
-        for app in others.filter_map(|id| inventory.app(*id)) {
-            let Ok(index) = app.claims.binary_search_by_key(&key, |claim| claim.key) else { continue };
-            let claim = &app.claims[index];
-            if claim.class == Class::Desired && (claim.synced || found == Plan::Nobody) {
-                found = Plan::Elsewhere { application: app.path(), synced: claim.synced };
-            }
-        }
-        found
+        elsewhere(self.cx.inventory, Some(self.id), object)
     }
 
     /// Where a kind may not be read (Secrets, usually) the list has to tell: before its first sync an Application has made
@@ -131,6 +118,20 @@ impl Cluster<'_> {
         let settings = self.cx.inventory.settings(&self.app.controller_namespace);
         marker(meta, settings) == Marker::Instance(&self.app.instance)
     }
+}
+
+/// Who else than one Application creates an object.
+pub fn elsewhere(inventory: &Inventory, except: Option<AppId>, object: &ObjectRef) -> Plan {
+    let key = inventory.key_of(LOCAL, object);
+    let others = inventory.claims().owners(key).iter().filter(|id| Some(**id) != except);
+    let mut found = Plan::Nobody;
+    for app in others.filter_map(|id| inventory.app(*id)) {
+        let Some(claim) = app.claim(key) else { continue };
+        if claim.class == Class::Desired && (claim.synced || found == Plan::Nobody) {
+            found = Plan::Elsewhere { application: app.path(), synced: claim.synced };
+        }
+    }
+    found
 }
 
 impl Surroundings for Cluster<'_> {
@@ -160,8 +161,7 @@ impl Surroundings for Cluster<'_> {
             Reading::Found(meta) if meta.is_terminating() => Presence::Leaving,
             Reading::Found(meta) => Presence::There {
                 hook: Hook::of(&meta).filter(|_| self.is_mine(&meta)).and_then(|_| Stage::of(&meta)),
-                kept: in_annotation(meta.annotation(SYNC_OPTIONS), "Delete") == Some("false")
-                    || meta.annotation(HELM_RESOURCE_POLICY) == Some("keep"),
+                kept: is_kept(&meta, self.app.keeps_objects),
             },
             Reading::NotFound => Presence::Missing,
             Reading::Forbidden(_) if self.cannot_exist_yet(object) => Presence::Missing,
@@ -208,6 +208,13 @@ impl Surroundings for Cluster<'_> {
     fn cascades(&self) -> bool {
         self.app.cascades
     }
+}
+
+/// Whether a cascade leaves an object alone. What stands on the object wins over the sync options of its Application
+/// (`keeps` says whether those hold `Delete=false`).
+pub fn is_kept(meta: &ObjectMeta, keeps: bool) -> bool {
+    let option = in_annotation(meta.annotation(SYNC_OPTIONS), "Delete");
+    option.map_or(keeps, |value| value == "false") || meta.annotation(HELM_RESOURCE_POLICY) == Some("keep")
 }
 
 /// The identity of a workload, if it is no hook and refers to `object`.

@@ -2,7 +2,7 @@
 
 use super::{
     META,
-    lifecycle::warn,
+    lifecycle::{hook_key, warn},
     needs::{Force, Need},
     remedies,
     subject::{Plan, Presence, Subject, Surroundings},
@@ -90,7 +90,8 @@ pub(super) fn check(
             )
             .remedy(format!(
                 "make {object} an ordinary object with a low sync-wave, or give the hook a copy of its own"
-            )),
+            ))
+            .on_annotation(hook_key(subject.meta)),
         );
     }
 }
@@ -137,7 +138,7 @@ impl One<'_> {
         let there = match &presence {
             Presence::There { .. } => true,
             Presence::Missing | Presence::Unread(_) => synced,
-            Presence::Leaving | Presence::NotLooked => false,
+            Presence::Leaving | Presence::NotLooked { .. } => false,
         };
         if let Force::Bearable(why) = self.need.force {
             if there {
@@ -188,9 +189,10 @@ impl One<'_> {
                 format!("{stage} needs {need} of {at}: only there from an earlier install"),
             ),
             (Presence::There { .. }, _)
-            | (Presence::Missing | Presence::Unread(_) | Presence::NotLooked, Plan::Elsewhere { synced: true, .. }) => {
-                Outcome::Fine
-            }
+            | (
+                Presence::Missing | Presence::Unread(_) | Presence::NotLooked { .. },
+                Plan::Elsewhere { synced: true, .. },
+            ) => Outcome::Fine,
             (Presence::Leaving, _) => self.warn(
                 "being-deleted",
                 "something this needs is being deleted",
@@ -258,10 +260,9 @@ impl One<'_> {
         };
         let gone = match presence {
             Presence::There { hook: Some(at), .. } if at.phase == Phase::PostDelete => false,
-            Presence::There { kept, .. } => own && !kept && self.around.cascades(),
+            Presence::There { kept, .. } | Presence::NotLooked { kept } => own && !kept && self.around.cascades(),
             Presence::Leaving => true,
             Presence::Missing => !matches!(plan, Plan::Elsewhere { synced: true, .. }),
-            Presence::NotLooked => own,
             Presence::Unread(_) => false,
         };
         if !gone {
@@ -277,7 +278,8 @@ impl One<'_> {
 
     fn warn(&self, check: &'static str, summary: &str, detail: String) -> Outcome {
         let mut finding = warn(self.subject, check, summary, detail);
-        finding.claimants = vec![self.around.application()];
+        finding.claimants = named(self.around.application());
+        finding.regarding = Some(self.need.object.clone());
         Outcome::Warn(Box::new(finding))
     }
 }
@@ -292,6 +294,8 @@ fn refuse(
 ) {
     let application = around.application();
     let remedies = remedies::of(subject, stage, unmet, &application);
+    let fix = remedies::fix(subject, stage, unmet);
+    let of = if application.is_empty() { String::new() } else { format!(" of Application {application}") };
     for Unmet { need, late, at } in unmet {
         let (check, summary) = match late {
             Late::Phase { contradicts: true } => (
@@ -316,11 +320,18 @@ fn refuse(
                     .to_owned(),
             ),
         };
-        let mut finding = Finding::new(&META, Severity::Deny, subject.object.clone(), summary).check(check).detail(
-            format!("{stage} needs {} ({}), created in {at} of Application {application}", need.object, need.via),
-        );
-        finding.claimants = vec![application.clone()];
+        let mut finding = Finding::new(&META, Severity::Deny, subject.object.clone(), summary)
+            .check(check)
+            .detail(format!("{stage} needs {} ({}), created in {at}{of}", need.object, need.via));
+        finding.claimants = named(application.clone());
+        finding.regarding = Some(need.object.clone());
+        finding.fix = fix.clone().map(Box::new);
         finding.remedies.clone_from(&remedies);
         findings.push(finding);
     }
+}
+
+/// A list of the one Application, if it has a name.
+fn named(application: String) -> Vec<String> {
+    if application.is_empty() { Vec::new() } else { vec![application] }
 }

@@ -1,15 +1,16 @@
 //! Hooks that are made in the right order and still do harm: by how they end, and by when they are deleted.
 
 use super::{
-    META,
+    META, fixes,
     subject::{Origin, Subject},
 };
 use crate::{
     argo::{
         application::cascades,
-        hook::{DELETE_POLICY, DeletePolicies, DeletePolicy, Hook, Phase},
+        hook::{DELETE_POLICY, DeletePolicies, DeletePolicy, HELM_DELETE_POLICY, HELM_HOOK, HOOK, Hook, Phase},
     },
-    decision::{Finding, Severity},
+    decision::{Finding, Fix, Severity},
+    object::{ObjectMeta, ObjectRef},
 };
 
 /// Judges a hook by itself.
@@ -26,32 +27,43 @@ pub(super) fn warn(subject: &Subject<'_>, check: &'static str, summary: &str, de
     Finding::new(&META, Severity::Warn, subject.object.clone(), summary).check(check).detail(detail)
 }
 
+/// The annotation that makes an object a hook.
+pub(super) fn hook_key(meta: &ObjectMeta) -> &'static str {
+    if meta.annotation(HOOK).is_some() { HOOK } else { HELM_HOOK }
+}
+
+fn in_spec(mut finding: Finding, field: &str) -> Finding {
+    field.clone_into(&mut finding.field);
+    finding
+}
+
 fn job(subject: &Subject<'_>, phase: Phase, findings: &mut Vec<Finding>) {
     let Some(job) = subject.work.as_ref().ok().and_then(|work| work.job) else { return };
     let what = if phase.is_deletion() { "the deletion of its Application" } else { "the sync" };
     if !job.deadline {
-        findings.push(
-            warn(
-                subject,
-                "no-deadline",
-                "a hook Job without activeDeadlineSeconds can keep a sync waiting for ever",
-                format!("{phase} Job without activeDeadlineSeconds: if its Pod never starts, {what} waits for ever"),
-            )
-            .remedy("give the Job spec.activeDeadlineSeconds, a little more than it ever takes"),
+        let finding = warn(
+            subject,
+            "no-deadline",
+            "a hook Job without activeDeadlineSeconds can keep a sync waiting for ever",
+            format!("{phase} Job without activeDeadlineSeconds: if its Pod never starts, {what} waits for ever"),
         );
+        let finding = finding.remedy("give the Job spec.activeDeadlineSeconds, a little more than it ever takes");
+        findings.push(in_spec(finding, "/spec"));
     }
     if job.restarts_uncounted && subject.origin == Origin::Manifest {
-        findings.push(
-            warn(
-                subject,
-                "no-backoff-limit",
-                "a hook Job with restartPolicy OnFailure is restarted in place, up to the default backoffLimit of 6",
-                format!(
-                    "{phase} Job with restartPolicy OnFailure and no backoffLimit: it fails late and keeps no logs"
-                ),
-            )
-            .remedy("use restartPolicy: Never, or say spec.backoffLimit"),
+        let finding = warn(
+            subject,
+            "no-backoff-limit",
+            "a hook Job with restartPolicy OnFailure is restarted in place, up to the default backoffLimit of 6",
+            format!("{phase} Job with restartPolicy OnFailure and no backoffLimit: it fails late and keeps no logs"),
         );
+        let policy = ["spec", "template", "spec", "restartPolicy"];
+        let finding = finding.remedy("use restartPolicy: Never, or say spec.backoffLimit").fixed_by(fixes::set(
+            &policy,
+            "Never",
+            "let every try have a Pod of its own, whose logs stay",
+        ));
+        findings.push(in_spec(finding, "/spec/template/spec/restartPolicy"));
     }
 }
 
@@ -70,7 +82,23 @@ fn deleted(subject: &Subject<'_>, phase: Phase, policies: &DeletePolicies, findi
                 "a PersistentVolumeClaim that is a hook is deleted by its hook-delete-policy, and its data with it",
                 format!("{phase} hook: {first} deletes the claim {when}, and with it the data"),
             )
-            .remedy(format!("make {object} an ordinary object with a low sync-wave instead of a hook")),
+            .remedy(format!("make {object} an ordinary object with a low sync-wave instead of a hook"))
+            .on_annotation(hook_key(subject.meta)),
+        );
+    }
+    if let Some((check, what, with)) = takes_along(object) {
+        findings.push(
+            warn(
+                subject,
+                check,
+                &format!("a {what} that is a hook is deleted by its hook-delete-policy, and {with} with it"),
+                format!("{what} as {phase} hook: {first} deletes it, and with it {with}"),
+            )
+            .remedy(format!(
+                "make {object} an ordinary object: Argo CD creates it before the first object that needs it"
+            ))
+            .on_annotation(hook_key(subject.meta))
+            .fixed_by(fixes::no_hook(subject.meta)),
         );
     }
     if object.is_application() {
@@ -82,7 +110,8 @@ fn deleted(subject: &Subject<'_>, phase: Phase, policies: &DeletePolicies, findi
                 "a child Application that is a hook is deleted by its hook-delete-policy, and cascades",
                 format!("child Application as {phase} hook: {first} deletes it at every sync, {along}"),
             )
-            .remedy(format!("make {object} an ordinary object and order it by sync-wave")),
+            .remedy(format!("make {object} an ordinary object and order it by sync-wave"))
+            .on_annotation(hook_key(subject.meta)),
         );
     }
     if recreated && !subject.meta.generate_name.is_empty() {
@@ -93,7 +122,12 @@ fn deleted(subject: &Subject<'_>, phase: Phase, policies: &DeletePolicies, findi
                 "BeforeHookCreation finds the old object by its name; with generateName every sync makes another",
                 "generateName with BeforeHookCreation: every sync leaves another object behind".to_owned(),
             )
-            .remedy(format!("use a fixed name, or {DELETE_POLICY}: HookSucceeded")),
+            .remedy(format!("use a fixed name, or {DELETE_POLICY}: HookSucceeded"))
+            .fixed_by(only(
+                subject.meta,
+                &[DeletePolicy::HookSucceeded],
+                "delete the hook when it succeeded",
+            )),
         );
     }
 }
@@ -109,7 +143,8 @@ fn policy_syntax(
     };
     let added = policies.added_by_helm();
     if !added.is_empty() {
-        findings.push(warn(
+        let wanted = &policies.argo;
+        let finding = warn(
             subject,
             "policies-add-up",
             "Argo CD applies its own and Helm's delete policies together; neither replaces the other",
@@ -118,10 +153,15 @@ fn policy_syntax(
                 list(&policies.argo, DeletePolicy::as_str),
                 list(&added, DeletePolicy::helm_str)
             ),
-        ));
+        );
+        findings.push(finding.on_annotation(HELM_DELETE_POLICY).fixed_by(only(
+            subject.meta,
+            wanted,
+            "let only Argo CD's own annotation count",
+        )));
     }
-    for (key, value) in &policies.unknown {
-        let key = key.rsplit('/').next().unwrap_or(key);
+    for (annotation, value) in &policies.unknown {
+        let key = annotation.rsplit('/').next().unwrap_or(annotation);
         findings.push(
             warn(
                 subject,
@@ -132,15 +172,39 @@ fn policy_syntax(
                     list(&policies.effective(), DeletePolicy::as_str)
                 ),
             )
-            .remedy(format!("{DELETE_POLICY} knows BeforeHookCreation, HookSucceeded and HookFailed")),
+            .remedy(format!("{DELETE_POLICY} knows BeforeHookCreation, HookSucceeded and HookFailed"))
+            .on_annotation(annotation)
+            .fixed_by(only(subject.meta, &policies.effective(), "write down the policies that apply")),
         );
     }
     if hook.idle_skip {
-        findings.push(warn(
+        let finding = warn(
             subject,
             "idle-skip",
             "Skip counts only where it is the only hook type",
             format!("Skip beside other hook types has no effect: this runs in {phase}"),
-        ));
+        );
+        let types: Vec<&str> = hook.phases.iter().map(|phase| phase.as_str()).collect();
+        let types = [(HOOK, types.join(","))];
+        findings.push(finding.on_annotation(HOOK).fixed_by(fixes::annotate(subject.meta, &types, "leave Skip out")));
     }
+}
+
+/// Kinds whose deletion takes more along than the object: the check, the word for it, and what goes with it.
+fn takes_along(object: &ObjectRef) -> Option<(&'static str, &'static str, &'static str)> {
+    match (object.kind.group.as_str(), object.kind.kind.as_str()) {
+        ("", "Namespace") => Some(("namespace-is-hook", "Namespace", "everything in it")),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+            Some(("definition-is-hook", "CustomResourceDefinition", "every instance in the cluster"))
+        }
+        _ => None,
+    }
+}
+
+/// Argo CD's own annotation with these policies, and Helm's away.
+fn only(meta: &ObjectMeta, policies: &[DeletePolicy], description: &str) -> Fix {
+    let names: Vec<&str> = policies.iter().map(|policy| policy.as_str()).collect();
+    let mut fix = fixes::annotate(meta, &[(DELETE_POLICY, names.join(","))], description);
+    fix.patch.0.extend(fixes::without(meta, &[HELM_DELETE_POLICY], "").patch.0);
+    fix
 }

@@ -5,6 +5,7 @@
 
 mod cluster;
 mod dependency;
+pub mod fixes;
 mod lifecycle;
 pub mod needs;
 pub mod producers;
@@ -17,6 +18,7 @@ use self::{
     needs::Need,
 };
 pub use self::{
+    cluster::{elsewhere, is_kept},
     dependency::{Late, late},
     subject::{Origin, Plan, Presence, Subject, Surroundings},
 };
@@ -38,6 +40,45 @@ pub static META: RuleMeta = RuleMeta {
     docs: "docs/rules/sync-wave.md",
     operations: &[Operation::Create, Operation::Update],
 };
+
+/// Every check, on admission or offline.
+pub const CHECKS: [&str; 35] = [
+    "malformed-wave",
+    "unknown-hook",
+    "depends-on-later",
+    "wave-contradicts-phase",
+    "annotation-no-text",
+    "same-name",
+    "earlier-install",
+    "nobody-creates",
+    "producer-later",
+    "producer-elsewhere",
+    "other-application",
+    "comes-later",
+    "perhaps-later",
+    "unknown-order",
+    "being-deleted",
+    "not-read",
+    "removed-first",
+    "unseen",
+    "no-deadline",
+    "no-backoff-limit",
+    "generated-name",
+    "claim-is-hook",
+    "application-is-hook",
+    "namespace-is-hook",
+    "definition-is-hook",
+    "hook-in-use",
+    "policies-add-up",
+    "unknown-policy",
+    "idle-skip",
+    "malformed-weight",
+    "unreadable",
+    "moved-forward",
+    "namespace-by-option",
+    "namespace-missing",
+    "bad-ignore",
+];
 
 /// The rule.
 #[derive(Debug)]

@@ -2,20 +2,32 @@
 
 use super::{
     dependency::{Late, Unmet},
-    subject::Subject,
+    fixes,
+    subject::{Origin, Subject},
 };
-use crate::argo::hook::{HOOK, SYNC_WAVE, Stage};
+use crate::{
+    argo::hook::{HOOK, Phase, SYNC_WAVE, Stage},
+    decision::Fix,
+};
 
 /// What to do about needs that come too late, the most likely first.
 pub(super) fn of(subject: &Subject<'_>, stage: Stage, unmet: &[Unmet<'_>], application: &str) -> Vec<String> {
-    let Some(last) = unmet.iter().map(|unmet| unmet.at).max() else { return Vec::new() };
     let mut remedies = Vec::new();
-    remedies.extend(move_the_hook(subject, stage, unmet, last));
+    remedies.extend(Move::of(subject, stage, unmet).map(|way| way.text(subject)));
     remedies.extend(move_the_needs(stage, unmet));
-    if !application.is_empty() {
+    // Manifests are not behind Git.
+    if !application.is_empty() && subject.origin == Origin::Cluster {
         remedies.push(format!("if Git has changed since: argocd app get {application} --refresh, then sync again"));
     }
     remedies
+}
+
+/// The same as a change to the object.
+pub(super) fn fix(subject: &Subject<'_>, stage: Stage, unmet: &[Unmet<'_>]) -> Option<Fix> {
+    let way = Move::of(subject, stage, unmet)?;
+    let mut values = vec![(SYNC_WAVE, way.wave.to_string())];
+    values.extend(way.types.as_ref().map(|types| (HOOK, types.clone())));
+    Some(fixes::annotate(subject.meta, &values, way.text(subject)))
 }
 
 /// A claim often is bound only when a Pod uses it, and until then its own wave does not end: it belongs into the very wave
@@ -24,25 +36,41 @@ fn is_claim(unmet: &Unmet<'_>) -> bool {
     unmet.need.object.kind.is("", "PersistentVolumeClaim")
 }
 
-fn move_the_hook(subject: &Subject<'_>, stage: Stage, unmet: &[Unmet<'_>], last: Stage) -> Option<String> {
-    let object = &subject.object.kind.kind;
-    if last.phase.is_deletion() {
-        return None;
+/// A later place for what comes too early.
+struct Move {
+    /// The hook types to write, where the phase changes.
+    types: Option<String>,
+    wave: i64,
+}
+
+impl Move {
+    fn of(subject: &Subject<'_>, stage: Stage, unmet: &[Unmet<'_>]) -> Option<Self> {
+        let last = unmet.iter().map(|unmet| unmet.at).max()?;
+        // What only exists after a sync has failed is nothing to wait for.
+        if last.phase >= Phase::SyncFail && last.phase != stage.phase {
+            return None;
+        }
+        let with_claim = unmet.iter().any(|unmet| unmet.at == last && is_claim(unmet));
+        let wave = match (stage.wave > last.wave, with_claim) {
+            (_, true) => last.wave,
+            (true, _) => stage.wave,
+            (false, _) => last.wave.saturating_add(1),
+        };
+        // A hook of several phases keeps those that come late enough.
+        let later = subject.hook.iter().flat_map(|hook| &hook.phases).filter(|phase| **phase > last.phase);
+        let types: Vec<&str> = [&last.phase].into_iter().chain(later).map(|phase| phase.as_str()).collect();
+        Some(Self { types: (last.phase != stage.phase).then(|| types.join(",")), wave })
     }
-    let with_claim = unmet.iter().any(|unmet| unmet.at == last && is_claim(unmet));
-    let wave = match (stage.wave > last.wave, with_claim) {
-        (_, true) => last.wave,
-        (true, _) => stage.wave,
-        (false, _) => last.wave.saturating_add(1),
-    };
-    if last.phase == stage.phase {
-        return Some(format!("give the {object} {SYNC_WAVE}: \"{wave}\""));
+
+    fn text(&self, subject: &Subject<'_>) -> String {
+        let (object, wave) = (&subject.object.kind.kind, self.wave);
+        let Some(types) = &self.types else { return format!("give the {object} {SYNC_WAVE}: \"{wave}\"") };
+        let instead = match &subject.hook {
+            Some(hook) if hook.helm_only => "; it takes precedence over helm.sh/hook",
+            _ => "",
+        };
+        format!("run the {object} later: {HOOK}: {types} with {SYNC_WAVE}: \"{wave}\"{instead}")
     }
-    let instead = match &subject.hook {
-        Some(hook) if hook.helm_only => "; it takes precedence over helm.sh/hook",
-        _ => "",
-    };
-    Some(format!("run the {object} later: {HOOK}: {} with {SYNC_WAVE}: \"{wave}\"{instead}", last.phase))
 }
 
 fn move_the_needs(stage: Stage, unmet: &[Unmet<'_>]) -> Option<String> {

@@ -85,13 +85,16 @@ pub enum Presence {
     /// It could not be read, for this reason.
     Unread(String),
     /// Nobody looked: there is no cluster, only manifests.
-    NotLooked,
+    NotLooked {
+        /// Whether a cascade would leave it alone.
+        kept: bool,
+    },
 }
 
 /// What is known around a subject: the rest of its Application, and the cluster. A webhook answers from the inventory and
 /// from reads, a linter from a folder of manifests.
 pub trait Surroundings {
-    /// The Application, as `namespace/name`.
+    /// The Application, as `namespace/name`; empty where none is known.
     fn application(&self) -> String;
 
     /// What is planned for an object.

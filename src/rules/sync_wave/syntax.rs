@@ -1,9 +1,9 @@
 //! What the annotations of an object alone show: types and waves that Argo CD cannot read.
 
-use super::{META, subject::Subject};
+use super::{META, fixes, subject::Subject};
 use crate::{
-    argo::hook::{HELM_WEIGHT, HOOK, Phase, SYNC_WAVE, Wave},
-    decision::{Finding, Severity},
+    argo::hook::{HELM_WEIGHT, HOOK, Hook, Phase, SYNC_WAVE, Wave},
+    decision::{Finding, Fix, Severity},
     object::{ObjectMeta, ObjectRef},
 };
 
@@ -15,7 +15,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
     let wave = Wave::of(subject.meta);
     if let Some(text) = wave.malformed {
-        findings.push(malformed_wave(&subject.object, Severity::Deny, text, wave.value));
+        findings.push(malformed_wave((&subject.object, subject.meta), Severity::Deny, text, wave.value));
     }
     if let Some(text) = wave.malformed_weight {
         findings.push(
@@ -25,7 +25,9 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                     "{HELM_WEIGHT} `{text}` is no whole number; Argo CD takes the wave to be {}",
                     wave.value
                 ))
-                .remedy(format!("write {HELM_WEIGHT} as digits with an optional sign, such as \"-5\"")),
+                .remedy(format!("write {HELM_WEIGHT} as digits with an optional sign, such as \"-5\""))
+                .on_annotation(HELM_WEIGHT)
+                .fixed_by(whole_number(subject.meta, HELM_WEIGHT, text, wave.value)),
         );
     }
 }
@@ -34,23 +36,38 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 pub(super) fn check_plain(object: &ObjectRef, meta: &ObjectMeta, findings: &mut Vec<Finding>) {
     let wave = Wave::of(meta);
     if let Some(text) = wave.malformed {
-        findings.push(malformed_wave(object, Severity::Warn, text, wave.value));
+        findings.push(malformed_wave((object, meta), Severity::Warn, text, wave.value));
     }
 }
 
-fn malformed_wave(object: &ObjectRef, severity: Severity, text: &str, value: i64) -> Finding {
+/// The whole number that someone who wrote a fraction, or spaces around a number, most likely meant.
+fn rounded(text: &str) -> Option<String> {
+    let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && number.abs() < 1e9)?;
+    // Without the sign of a zero.
+    Some(format!("{:.0}", number.ceil() + 0.0))
+}
+
+fn whole_number(meta: &ObjectMeta, key: &str, text: &str, value: i64) -> Fix {
+    match rounded(text) {
+        Some(number) => fixes::annotate(meta, &[(key, number)], format!("write {key} as a whole number")),
+        None => fixes::annotate(meta, &[(key, value.to_string())], "write down the wave that Argo CD takes it to be"),
+    }
+}
+
+fn malformed_wave((object, meta): (&ObjectRef, &ObjectMeta), severity: Severity, text: &str, value: i64) -> Finding {
     let summary = format!(
         "{SYNC_WAVE} is no whole number; Argo CD does not complain, it silently falls back to the Helm weight and then to 0"
     );
-    let rounded = text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && number.abs() < 1e9);
-    let hint = rounded.map_or_else(
+    let hint = rounded(text).map_or_else(
         || format!("write {SYNC_WAVE} as digits with an optional sign, such as \"-1\" or \"5\""),
-        |number| format!("write a whole number, such as {SYNC_WAVE}: \"{:.0}\"; waves may have gaps", number.ceil()),
+        |number| format!("write a whole number, such as {SYNC_WAVE}: \"{number}\"; waves may have gaps"),
     );
     Finding::new(&META, severity, object.clone(), summary)
         .check("malformed-wave")
         .detail(format!("sync-wave `{text}` is no whole number; Argo CD takes it to be {value}"))
         .remedy(hint)
+        .on_annotation(SYNC_WAVE)
+        .fixed_by(whole_number(meta, SYNC_WAVE, text, value))
 }
 
 fn unknown_types(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
@@ -79,13 +96,25 @@ fn unknown_types(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let meant: Vec<&str> = hook.unknown.iter().filter_map(|(_, value)| meant(value)).map(Phase::as_str).collect();
     let mut finding = Finding::new(&META, severity, subject.object.clone(), summary)
         .check("unknown-hook")
-        .detail(format!("{key}: {named} {consequence}"));
+        .detail(format!("{key}: {named} {consequence}"))
+        .on_annotation(key)
+        .fixed_by(known_types(subject.meta, hook));
     if !meant.is_empty() {
         finding = finding.remedy(format!("write {HOOK}: {}; capitals count", meant.join(",")));
     }
     findings.push(finding.remedy(
         "Argo CD's types are PreSync, Sync, PostSync, SyncFail, PreDelete, PostDelete and Skip; separate several by commas",
     ));
+}
+
+/// Only types that Argo CD knows: those that are valid, and what was most likely meant by the others.
+fn known_types(meta: &ObjectMeta, hook: &Hook) -> Option<Fix> {
+    let mut phases = hook.phases.clone();
+    phases.extend(hook.unknown.iter().filter_map(|(_, value)| meant(value)));
+    phases.sort_unstable();
+    phases.dedup();
+    let types: Vec<&str> = if hook.skipped { vec!["Skip"] } else { phases.into_iter().map(Phase::as_str).collect() };
+    (!types.is_empty()).then(|| fixes::annotate(meta, &[(HOOK, types.join(","))], "name only types that Argo CD knows"))
 }
 
 /// The type that someone who wrote this most likely meant.

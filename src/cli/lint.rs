@@ -1,0 +1,267 @@
+//! `lint`: the sync-wave rule over rendered manifests, and the order in which Argo CD would apply them.
+
+use std::{
+    fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+
+use super::{output, world::PolicyArgs};
+use crate::{
+    decision::Severity,
+    lint::{self, Application, Baseline, Existing, Input, Linted, Order, Problem, World},
+    object::ARGO_GROUP,
+    policy::Policy,
+    report::{self, Report, ReportFinding, Rule},
+    rules::sync_wave,
+    snapshot::{self, Snapshot},
+};
+
+/// All files of a run together may be this large.
+const MAX_BYTES: u64 = 512 << 20;
+
+/// Arguments of `lint`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Files or folders of rendered manifests, or - for standard input
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Application that the manifests belong to: a file, or [NAMESPACE/]NAME in the snapshot; can be given several times
+    #[arg(long = "app", value_name = "FILE|NAME")]
+    apps: Vec<String>,
+    /// Where objects without a namespace go, if no Application says so
+    #[arg(short, long, default_value = "", hide_default_value = true)]
+    namespace: String,
+    /// File or folder of Kubernetes objects: what exists already
+    #[arg(long, value_name = "PATH")]
+    snapshot: Option<PathBuf>,
+    /// GuardPolicy file; only its secretProducers matter here
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// Print the order in which Argo CD applies the manifests instead of findings
+    #[arg(long)]
+    order: bool,
+    /// Output format; dot and mermaid print the order
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    output: Format,
+    /// The least severity of a finding that makes the exit code 1
+    #[arg(long, value_enum, default_value_t = FailOn::Deny)]
+    fail_on: FailOn,
+    /// File with findings that were there before; only others count
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Write everything that was found into a baseline file
+    #[arg(long, value_name = "FILE")]
+    write_baseline: Option<PathBuf>,
+    /// The time to write into reports (RFC 3339)
+    #[arg(long, value_name = "TIME")]
+    now: Option<Timestamp>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Table,
+    Json,
+    Yaml,
+    Sarif,
+    Junit,
+    Github,
+    Dot,
+    Mermaid,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum FailOn {
+    Deny,
+    Warn,
+}
+
+impl Format {
+    fn of_report(self) -> Option<report::Format> {
+        Some(match self {
+            Self::Table => report::Format::Table,
+            Self::Json => report::Format::Json,
+            Self::Yaml => report::Format::Yaml,
+            Self::Sarif => report::Format::Sarif,
+            Self::Junit => report::Format::Junit,
+            Self::Github => report::Format::Github,
+            Self::Dot | Self::Mermaid => return None,
+        })
+    }
+}
+
+/// Exit 0 clean, 1 findings, 2 something could not be judged.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let policy = PolicyArgs { policy: args.policy.clone(), mode_ceiling: None }.load()?;
+    let snapshot = args.snapshot.as_deref().map(Snapshot::read).transpose().context("the snapshot cannot be used")?;
+    let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
+    let inventory = snapshot.as_ref().map(|snapshot| snapshot.inventory(&policy, (0, 0)));
+    let existing = snapshot.as_ref().zip(inventory.as_ref());
+    let world = World {
+        applications: applications(&args.apps, snapshot.as_ref())?,
+        namespace: args.namespace.clone(),
+        existing: existing.map(|(snapshot, inventory)| Existing { objects: snapshot.objects().collect(), inventory }),
+        secret_producers: secret_producers(&policy),
+    };
+    let (inputs, mut problems) = read(&args.paths);
+    let mut linted = lint::lint(&inputs, &world);
+    problems.append(&mut linted.problems);
+    for problem in &problems {
+        let place = problem.location.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
+        output::aside(&format!("error: {place}{}", problem.sentence()));
+    }
+    let failed = !problems.is_empty();
+    if args.order || args.output.of_report().is_none() {
+        print_order(args.output, &linted.order)?;
+        return Ok(ExitCode::from(if failed { 2 } else { 0 }));
+    }
+    let worst = print_findings(args, linted, problems, baseline.as_ref())?;
+    let threshold = if args.fail_on == FailOn::Warn { Severity::Warn } else { Severity::Deny };
+    Ok(ExitCode::from(match (failed, worst) {
+        (true, _) => 2,
+        (false, Some(worst)) if worst >= threshold => 1,
+        _ => 0,
+    }))
+}
+
+fn secret_producers(policy: &Policy) -> &[String] {
+    &policy.spec.rules.sync_wave.secret_producers
+}
+
+fn print_order(format: Format, order: &Order) -> anyhow::Result<()> {
+    match format {
+        Format::Table => Ok(output::line(order.table().trim_end())?),
+        Format::Json => output::structured(output::Format::Json, order),
+        Format::Yaml => output::structured(output::Format::Yaml, order),
+        Format::Dot => Ok(output::line(lint::dot(order).trim_end())?),
+        Format::Mermaid => Ok(output::line(lint::mermaid(order).trim_end())?),
+        Format::Sarif | Format::Junit | Format::Github => {
+            anyhow::bail!("the order can be printed as table, json, yaml, dot or mermaid")
+        }
+    }
+}
+
+/// Prints what is left of the findings, and returns the worst of them.
+fn print_findings(
+    args: &Args,
+    linted: Linted<'_>,
+    problems: Vec<ReportFinding>,
+    baseline: Option<&Baseline>,
+) -> anyhow::Result<Option<Severity>> {
+    let Linted { mut findings, ignored, .. } = linted;
+    if let Some(path) = &args.write_baseline {
+        fs::write(path, Baseline::of(&findings).text()).with_context(|| format!("cannot write {}", path.display()))?;
+        output::aside(&format!("note: {} written", path.display()));
+    }
+    if ignored > 0 {
+        output::aside(&format!("note: findings ignored by annotations: {ignored}"));
+    }
+    if let Some(baseline) = baseline {
+        let (known, gone) = baseline.subtract(&mut findings);
+        output::aside(&format!("note: findings known from the baseline: {known}; entries no longer found: {gone}"));
+    }
+    let format = args.output.of_report().unwrap_or(report::Format::Table);
+    let mut rules = vec![Rule::from(&sync_wave::META)];
+    let worst = findings.iter().map(|finding| finding.severity).max();
+    // People have read them on standard error; programs read only the report.
+    if format != report::Format::Table {
+        rules.push(lint::UNREADABLE);
+        findings.extend(problems);
+    }
+    let now = args.now.unwrap_or_else(Timestamp::now);
+    output::report(format, &Report::new("lint", now, rules, findings))?;
+    Ok(worst)
+}
+
+fn read_baseline(path: &Path) -> anyhow::Result<Baseline> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Baseline::parse(&text).with_context(|| format!("{} cannot be used", path.display()))
+}
+
+/// The Applications that are named, from files or from the snapshot.
+fn applications(names: &[String], snapshot: Option<&Snapshot>) -> anyhow::Result<Vec<Application>> {
+    let mut found = Vec::new();
+    for name in names {
+        let path = Path::new(name);
+        if path.exists() {
+            let file = Snapshot::read(path).context("the Application cannot be read")?;
+            let before = found.len();
+            for json in file.json_of_kind(ARGO_GROUP, "Application") {
+                found.push(Application::read(json).with_context(|| format!("{name} holds no usable Application"))?);
+            }
+            anyhow::ensure!(found.len() > before, "{name} holds no Application");
+            continue;
+        }
+        let snapshot = snapshot.with_context(|| {
+            format!("{name} is no file; to name an Application of a cluster, give the cluster's objects as --snapshot")
+        })?;
+        let json = in_snapshot(snapshot, name)?;
+        found.push(Application::read(&json).with_context(|| format!("Application {name} cannot be read"))?);
+    }
+    Ok(found)
+}
+
+fn in_snapshot(snapshot: &Snapshot, name: &str) -> anyhow::Result<String> {
+    let fits = |namespace: &str, own: &str| match name.split_once('/') {
+        Some(parts) => parts == (namespace, own),
+        None => name == own,
+    };
+    let all = snapshot.objects().map(|(object, _)| object);
+    let found: Vec<_> = all.filter(|object| object.is_application() && fits(&object.namespace, &object.name)).collect();
+    match found.as_slice() {
+        [] => anyhow::bail!("there is no file and no Application {name} in the snapshot"),
+        [only] => snapshot.json_of(only).with_context(|| format!("{only} is not in the snapshot")),
+        [first, second, ..] => anyhow::bail!("{name} is {first} and {second}; say which"),
+    }
+}
+
+/// The texts below the paths, and what of them cannot be read.
+fn read(paths: &[PathBuf]) -> (Vec<Input>, Vec<ReportFinding>) {
+    let (mut inputs, mut problems) = (Vec::new(), Vec::new());
+    let mut left = MAX_BYTES;
+    for path in paths {
+        let files = if path.as_os_str() == "-" { Ok(vec![path.clone()]) } else { snapshot::files(path) };
+        let files = match files {
+            Ok(files) => files,
+            Err(error) => {
+                problems.push(unreadable(&path.display().to_string(), "unreadable-file", &error.to_string()));
+                continue;
+            }
+        };
+        if files.is_empty() {
+            let text = "there is no .yaml, .yml or .json file in it";
+            problems.push(unreadable(&path.display().to_string(), "unreadable-file", text));
+        }
+        for file in files {
+            let name = if file.as_os_str() == "-" { "stdin".to_owned() } else { file.display().to_string() };
+            match read_one(&file, &mut left) {
+                Ok(text) => inputs.push(Input { name, text }),
+                Err(error) => problems.push(unreadable(&name, "unreadable-file", &format!("{error:#}"))),
+            }
+        }
+    }
+    (inputs, problems)
+}
+
+fn unreadable(name: &str, check: &'static str, text: &str) -> ReportFinding {
+    lint::unreadable(name, Problem { check, text: text.to_owned(), line: 0, column: 0 })
+}
+
+fn read_one(path: &Path, left: &mut u64) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    let limit = *left + 1;
+    let size = if path.as_os_str() == "-" {
+        io::stdin().lock().take(limit).read_to_end(&mut bytes)
+    } else {
+        fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
+    }
+    .context("it cannot be read")?;
+    let size = u64::try_from(size).unwrap_or(u64::MAX);
+    anyhow::ensure!(size <= *left, "all files together are larger than {} MiB; lint fewer at once", MAX_BYTES >> 20);
+    *left -= size;
+    String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("it is no UTF-8 text"))
+}

@@ -1,0 +1,256 @@
+//! A stream cut into its documents, each parsed by itself: one that cannot be read leaves the others readable.
+
+use serde_json::Value;
+use serde_saphyr::{Error, Options, Spanned, options::NonFiniteFloatPolicy};
+
+use super::tree::Node;
+
+/// So many nodes may come out of aliases in one document.
+const MAX_FROM_ALIASES: usize = 100_000;
+
+/// The deepest definitions of custom resources stay well below this; what is deeper would exhaust the stack.
+const MAX_DEPTH: usize = 100;
+
+/// A document larger than this is not read: no object of that size fits into a cluster.
+const MAX_BYTES: usize = 64 << 20;
+
+/// One document of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Document<'a> {
+    /// Its text, with the marker that begins it.
+    pub text: &'a str,
+    /// How many lines of the stream come before it.
+    pub lines_before: u32,
+}
+
+/// Why a document cannot be judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// What kind of problem: `bad-yaml`, `template`, `duplicate-key`, `too-large` or `no-object`.
+    pub check: &'static str,
+    /// What is wrong and what to do, in one sentence.
+    pub text: String,
+    /// Line of the stream, from 1; 0 if the stream as a whole is meant.
+    pub line: u32,
+    /// Column, from 1; 0 if unknown.
+    pub column: u32,
+}
+
+/// Cuts a stream at its document markers. Inside a document no line begins with one, not even in a block of text (YAML
+/// 1.2.2, section 9.1.2), so no parser is needed to find them.
+pub fn documents(stream: &str) -> impl Iterator<Item = Document<'_>> {
+    let mut rest = stream;
+    let mut lines = 0_u32;
+    std::iter::from_fn(move || {
+        loop {
+            if rest.is_empty() {
+                return None;
+            }
+            let (length, count) = length_of_first(rest);
+            let document = Document { text: &rest[..length], lines_before: lines };
+            rest = &rest[length..];
+            lines = lines.saturating_add(count);
+            if !document.is_empty() {
+                return Some(document);
+            }
+        }
+    })
+}
+
+/// Bytes and lines of the first document.
+fn length_of_first(stream: &str) -> (usize, u32) {
+    let (mut length, mut count) = (0, 0);
+    let mut begun = false;
+    for line in stream.split_inclusive('\n') {
+        if begun && is_marker(line, "---") {
+            return (length, count);
+        }
+        length += line.len();
+        count += 1;
+        if is_marker(line, "...") {
+            return (length, count);
+        }
+        begun |= !is_prelude(line);
+    }
+    (length, count)
+}
+
+fn is_marker(line: &str, marker: &str) -> bool {
+    line.strip_prefix(marker).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
+}
+
+/// Whether a line may stand before the marker of a document: nothing, a comment, a directive.
+fn is_prelude(line: &str) -> bool {
+    let line = line.trim_start_matches('\u{feff}').trim();
+    line.is_empty() || line.starts_with('#') || line.starts_with('%')
+}
+
+fn options(text: &str) -> Options {
+    let size = text.len().max(10_000);
+    serde_saphyr::options! {
+        // In proportion to the text, so that only what grows out of it is stopped.
+        budget: serde_saphyr::budget! {
+            max_events: size * 2 + MAX_FROM_ALIASES,
+            max_nodes: size + MAX_FROM_ALIASES,
+            max_depth: MAX_DEPTH,
+            // The limit above shall be the one that is met.
+            flow_nesting_limit: 300,
+            max_merge_keys: size,
+            enforce_alias_anchor_ratio: false,
+        },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_FROM_ALIASES },
+        emit_comments: false,
+        null_as_string: true,
+        non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
+    }
+}
+
+impl<'a> Document<'a> {
+    /// Whether there is nothing in it.
+    fn is_empty(&self) -> bool {
+        self.text.lines().all(|line| {
+            let rest = if is_marker(line, "---") || is_marker(line, "...") { &line[3..] } else { line };
+            is_prelude(rest)
+        })
+    }
+
+    /// The template that it was rendered from, as Helm writes it above each document.
+    pub fn template(&self) -> Option<&'a str> {
+        let comments = self.text.lines().take(8).map(str::trim).take_while(|line| is_prelude(line) || *line == "---");
+        comments.filter_map(|line| line.strip_prefix("# Source:")).map(str::trim).find(|source| !source.is_empty())
+    }
+
+    /// What it says.
+    ///
+    /// # Errors
+    /// With line and column where it is no YAML.
+    pub fn parse(&self) -> Result<Value, Problem> {
+        if self.text.len() > MAX_BYTES {
+            return Err(Problem {
+                check: "too-large",
+                text: format!("the document is larger than {} MiB; split it", MAX_BYTES >> 20),
+                line: self.lines_before + 1,
+                column: 1,
+            });
+        }
+        serde_saphyr::from_str_with_options(self.text, options(self.text)).map_err(|error| self.problem(&error))
+    }
+
+    /// Where everything in it stands.
+    pub fn tree(&self) -> Option<Spanned<Node>> {
+        serde_saphyr::from_str_with_options(self.text, options(self.text)).ok()
+    }
+
+    /// The first line that holds a template outside of a text.
+    pub(super) fn unrendered(&self) -> Option<(u32, u32)> {
+        let at = |line: &str| {
+            let at = line.find("{{")?;
+            let before = line[..at].trim_end_matches(['"', '\'']).trim();
+            (before.is_empty() || before.ends_with([':', '-'])).then_some(at)
+        };
+        let (line, column) = self.text.lines().enumerate().find_map(|(number, line)| Some((number, at(line)?)))?;
+        let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX).saturating_add(1);
+        Some((self.lines_before.saturating_add(number(line)), number(column)))
+    }
+
+    fn problem(&self, error: &Error) -> Problem {
+        let place = error.location().map(|place| (place.line(), place.column()));
+        let (line, column) = place.map_or((1, 1), |(line, column)| (narrow(line), narrow(column)));
+        let line = self.lines_before.saturating_add(line);
+        let mut cause = error;
+        while let Error::WithSnippet { error, .. } | Error::AliasError { error, .. } = cause {
+            cause = error;
+        }
+        let (check, text) = match cause {
+            Error::DuplicateMappingKey { key: Some(key), .. } => {
+                ("duplicate-key", format!("the key `{key}` is there twice; only one of them would count"))
+            }
+            Error::DuplicateMappingKey { .. } => {
+                ("duplicate-key", "a key is there twice; only one of them would count".to_owned())
+            }
+            Error::Budget { .. }
+            | Error::AliasReplayLimitExceeded { .. }
+            | Error::AliasExpansionLimitExceeded { .. }
+            | Error::AliasReplayStackDepthExceeded { .. }
+            | Error::AliasReplayCounterOverflow { .. } => (
+                "too-large",
+                format!(
+                    "its aliases or its nesting grow out of all proportion (more than {MAX_FROM_ALIASES} nodes from \
+                     aliases, or deeper than {MAX_DEPTH}); write it out"
+                ),
+            ),
+            other => {
+                if let Some((line, column)) = self.unrendered() {
+                    return Problem { check: "template", text: UNRENDERED.to_owned(), line, column };
+                }
+                // The place is said beside the message.
+                let text = other.to_string();
+                let text = text.split(" at line ").next().unwrap_or_default().replace('\n', " ");
+                ("bad-yaml", format!("it is no YAML: {text}"))
+            }
+        };
+        Problem { check, text, line, column }
+    }
+}
+
+/// What to say about a template.
+pub(super) const UNRENDERED: &str =
+    "a template that was not rendered; lint what helm template or kustomize build prints instead";
+
+fn narrow(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(stream: &str) -> Vec<(u32, &str)> {
+        documents(stream).map(|document| (document.lines_before, document.text)).collect()
+    }
+
+    fn problem(text: &str) -> (&'static str, u32, u32) {
+        let problem = documents(text).find_map(|document| document.parse().err()).unwrap();
+        assert!(!problem.text.contains('\n') && !problem.text.is_empty(), "{}", problem.text);
+        (problem.check, problem.line, problem.column)
+    }
+
+    #[test]
+    fn stream_is_cut_where_documents_begin_and_end() {
+        assert_eq!(cut("a: 1\n---\nb: 2\n"), [(0, "a: 1\n"), (1, "---\nb: 2\n")]);
+        assert_eq!(
+            cut("---\n# none\n---\n\n--- # x\nb: 2\n...\n# end\n"),
+            [(0, "---\n# none\n"), (4, "--- # x\nb: 2\n...\n")][1..]
+        );
+        assert_eq!(cut("# comment\n%YAML 1.2\n---\na: 1\n"), [(0, "# comment\n%YAML 1.2\n---\na: 1\n")]);
+        assert_eq!(cut("a: |\n  ---\n  x\n---x: 1\n"), [(0, "a: |\n  ---\n  x\n---x: 1\n")]);
+        assert_eq!(cut("a: 1\r\n---\r\nb: 2"), [(0, "a: 1\r\n"), (1, "---\r\nb: 2")]);
+        assert_eq!(cut(""), []);
+        assert_eq!(cut("---\n...\n\n# x\n"), []);
+    }
+
+    #[test]
+    fn template_is_named_where_helm_wrote_it_down() {
+        let of = |text| documents(text).next().unwrap().template();
+        assert_eq!(of("---\n# Source: shop/templates/job.yaml\na: 1\n"), Some("shop/templates/job.yaml"));
+        assert_eq!(of("a: 1\n# Source: no\n"), None);
+    }
+
+    #[test]
+    fn each_kind_of_problem_has_its_name_and_place() {
+        assert_eq!(problem("a: 1\n---\nb: [\n"), ("bad-yaml", 3, 4));
+        assert_eq!(problem("a: 1\n---\nb: 1\nc: 2\nb: 3\n"), ("duplicate-key", 5, 1));
+        assert_eq!(problem("kind: A\nname: {{ .Values.name }}\n"), ("template", 2, 7));
+        assert_eq!(problem("{{- if .Values.on }}\nkind: A\n{{- end }}\n"), ("template", 1, 1));
+        let level = |n: usize| format!("l{n}: &l{n} [{}]", vec![format!("*l{}", n - 1); 9].join(","));
+        let bomb = (1..9).map(level).collect::<Vec<_>>().join("\n");
+        assert_eq!(problem(&format!("l0: &l0 [x,x,x,x,x,x,x,x,x]\n{bomb}")).0, "too-large");
+    }
+
+    #[test]
+    fn text_that_speaks_of_templates_is_no_template() {
+        let text = "kind: ConfigMap\ndata:\n  a: '{{ .x }}'\n  b: |\n    {{ range }}\n";
+        assert!(documents(text).next().unwrap().parse().is_ok());
+        assert_eq!(problem("data:\n  a: x {{ .y }}\n  b: [\n").0, "bad-yaml");
+    }
+}

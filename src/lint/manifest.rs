@@ -1,0 +1,221 @@
+//! The objects of a stream.
+
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use super::document::{Document, Problem, UNRENDERED, documents};
+use crate::{
+    argo::hook::{ANNOTATIONS, Hook, Stage},
+    object::{GroupKind, ObjectMeta, ObjectRef, group_of, is_builtin_cluster_scoped},
+    rules::sync_wave::{Origin, Subject, needs::Work},
+};
+
+/// A text with manifests.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// Its name in findings: a path, or `stdin`.
+    pub name: String,
+    /// The text.
+    pub text: String,
+}
+
+/// Where an object is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Index of the input.
+    pub input: usize,
+    /// Where its document begins, in bytes.
+    pub start: usize,
+    /// Length of its document, in bytes.
+    pub length: usize,
+    /// Lines before its document.
+    pub lines_before: u32,
+    /// Indices into the lists that it is in; empty for an object that is a document.
+    pub items: Vec<usize>,
+}
+
+/// The kind that a CustomResourceDefinition defines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// Group and kind.
+    pub kind: GroupKind,
+    /// Whether it has no namespace.
+    pub cluster_scoped: bool,
+}
+
+/// An object, decoded as far as its place in a sync and its needs go.
+#[derive(Clone, Debug)]
+pub struct Manifest {
+    /// Its identity.
+    pub object: ObjectRef,
+    /// Its metadata.
+    pub meta: ObjectMeta,
+    /// What makes it a hook; `None` for an ordinary object.
+    pub hook: Option<Hook>,
+    /// Where it stands in a sync; `None` if Argo CD never applies it.
+    pub stage: Option<Stage>,
+    /// What it refers to, or why that cannot be read.
+    pub work: Result<Work, String>,
+    /// The kind it defines.
+    pub defines: Option<Definition>,
+    /// Annotations whose values are no text.
+    pub not_text: Vec<String>,
+    /// Where it is written.
+    pub written: Written,
+    /// Index of its Application.
+    pub application: usize,
+}
+
+impl Manifest {
+    /// What the rule judges.
+    pub fn subject(&self) -> Subject<'_> {
+        Subject {
+            object: self.object.clone(),
+            meta: &self.meta,
+            hook: self.hook.clone(),
+            stage: self.stage,
+            work: self.work.clone(),
+            origin: Origin::Manifest,
+        }
+    }
+
+    /// Whether it is of a kind without a namespace, as far as built-in kinds go.
+    pub fn is_builtin_cluster_scoped(&self) -> bool {
+        is_builtin_cluster_scoped(&self.object.kind.group, &self.object.kind.kind)
+    }
+
+    /// Writes a namespace into everything that has none and needs one.
+    pub fn move_into(&mut self, namespace: &str) {
+        if self.object.namespace.is_empty() {
+            namespace.clone_into(&mut self.object.namespace);
+        }
+        for need in self.work.iter_mut().flat_map(|work| &mut work.needs) {
+            let object = &mut need.object;
+            if object.namespace.is_empty() && !is_builtin_cluster_scoped(&object.kind.group, &object.kind.kind) {
+                namespace.clone_into(&mut object.namespace);
+            }
+        }
+    }
+}
+
+/// Reads every object of a text. `input` is its index.
+pub fn read(input: usize, text: &str, manifests: &mut Vec<Manifest>, problems: &mut Vec<Problem>) {
+    for document in documents(text) {
+        let value = match document.parse() {
+            Ok(value) => value,
+            Err(problem) => {
+                problems.push(problem);
+                continue;
+            }
+        };
+        let written = Written {
+            input,
+            start: document.text.as_ptr() as usize - text.as_ptr() as usize,
+            length: document.text.len(),
+            lines_before: document.lines_before,
+            items: Vec::new(),
+        };
+        if !value.is_null() {
+            objects(&document, value, &written, manifests, problems);
+        }
+    }
+}
+
+fn objects(
+    document: &Document<'_>,
+    mut value: Value,
+    written: &Written,
+    manifests: &mut Vec<Manifest>,
+    problems: &mut Vec<Problem>,
+) {
+    let is_list = value.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"));
+    if is_list && let Some(Value::Array(items)) = value.get_mut("items") {
+        for (index, item) in std::mem::take(items).into_iter().enumerate() {
+            let mut written = written.clone();
+            written.items.push(index);
+            objects(document, item, &written, manifests, problems);
+        }
+        return;
+    }
+    match manifest(value, written) {
+        Ok(found) => manifests.push(found),
+        Err((field, text)) => problems.push(problem(document, written, field, text)),
+    }
+}
+
+fn problem(document: &Document<'_>, written: &Written, field: &str, text: String) -> Problem {
+    if let Some((line, column)) = document.unrendered() {
+        return Problem { check: "template", text: UNRENDERED.to_owned(), line, column };
+    }
+    let place = document.tree().and_then(|tree| {
+        let (node, at) = super::tree::below(&tree, &written.items)?;
+        let place = super::tree::locate(node, at, field);
+        Some((u32::try_from(place.line()).ok()?, u32::try_from(place.column()).ok()?))
+    });
+    let (line, column) = place.unwrap_or((1, 1));
+    Problem { check: "no-object", text, line: document.lines_before.saturating_add(line), column }
+}
+
+/// Decodes one object; where that fails, the field at fault and why.
+fn manifest(mut value: Value, written: &Written) -> Result<Manifest, (&'static str, String)> {
+    if !value.is_object() {
+        return Err(("", "it is no Kubernetes object: no keys at all".to_owned()));
+    }
+    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (kind, api_version) = (text(&value, "kind"), text(&value, "apiVersion"));
+    if kind.is_empty() || api_version.is_empty() {
+        let missing = if kind.is_empty() { "kind" } else { "apiVersion" };
+        let text =
+            format!("it is no Kubernetes object: it has no {missing}; lint rendered manifests, not their sources");
+        return Err((if kind.is_empty() { "/kind" } else { "/apiVersion" }, text));
+    }
+    let group = group_of(&api_version);
+    if group == "kustomize.config.k8s.io" {
+        return Err(("", format!("a {kind} is no manifest; lint what kustomize build prints")));
+    }
+    let not_text = mend_annotations(&mut value);
+    let meta = value.get_mut("metadata").map(Value::take).unwrap_or_default();
+    if meta.is_array() {
+        // Serde would take its items for the fields in order.
+        return Err(("/metadata", format!("the metadata of this {kind} is a list")));
+    }
+    let meta = Option::<ObjectMeta>::deserialize(meta)
+        .map_err(|error| ("/metadata", format!("the metadata of this {kind} cannot be read: {error}")))?
+        .unwrap_or_default();
+    if meta.name.is_empty() && meta.generate_name.is_empty() {
+        return Err(("/metadata", format!("this {kind} has no name")));
+    }
+    if [&meta.name, &meta.namespace, &kind].iter().any(|text| text.contains("{{")) {
+        return Err(("/metadata/name", UNRENDERED.to_owned()));
+    }
+    let object = ObjectRef::new(group, &kind, &meta.namespace, &meta.name);
+    let defines = definition(&object, &value);
+    let raw = RawValue::from_string(value.to_string())
+        .map_err(|error| ("", format!("{object} cannot be written down again: {error}")))?;
+    let Subject { object, hook, stage, work, .. } = Subject::new(object, &meta, &raw, Origin::Manifest);
+    Ok(Manifest { object, hook, stage, work, defines, not_text, written: written.clone(), application: 0, meta })
+}
+
+/// Makes texts of annotations that are none, so that their meaning can be judged all the same, and names those that place
+/// an object in a sync. The API server reads nothing as an empty text; it refuses everything else.
+fn mend_annotations(value: &mut Value) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let Some(Value::Object(annotations)) = value.pointer_mut("/metadata/annotations") else { return wrong };
+    for (key, value) in annotations.iter_mut().filter(|(_, value)| !value.is_string()) {
+        let text = if value.is_null() { String::new() } else { value.to_string() };
+        if !value.is_null() && ANNOTATIONS.contains(&key.as_str()) {
+            wrong.push(key.clone());
+        }
+        *value = Value::String(text);
+    }
+    wrong
+}
+
+fn definition(object: &ObjectRef, value: &Value) -> Option<Definition> {
+    if !object.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+        return None;
+    }
+    let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
+    let kind = GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?);
+    Some(Definition { kind, cluster_scoped: text("/spec/scope") == Some("Cluster") })
+}

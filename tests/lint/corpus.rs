@@ -1,0 +1,119 @@
+//! Ordinary manifests are left alone, and planted faults are found where they stand.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use cascade_guard::{decision::Severity, lint::Input, report::ReportFinding, rules::sync_wave::CHECKS};
+use serde_json::Value;
+
+use crate::support::{Beside, files, findings, folder, input};
+
+#[test]
+fn ordinary_manifests_are_refused_nothing() {
+    let files = files("corpus");
+    assert!(files.len() >= 30, "{} files", files.len());
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let (found, problems) = findings(&[input(&name(&file), text)], &Beside::default());
+        let refused: Vec<_> = found.iter().filter(|finding| finding.severity == Severity::Deny).collect();
+        assert!(refused.is_empty() && problems.is_empty(), "{refused:#?}\n{problems:#?}");
+    }
+}
+
+/// Checks that need a cluster which answers, or fails to.
+const ONLY_ON_ADMISSION: [&str; 4] = ["unseen", "not-read", "perhaps-later", "unknown-order"];
+
+#[test]
+fn every_kind_of_fault_is_found_at_its_line() {
+    let mut planted = BTreeSet::from(ONLY_ON_ADMISSION.map(str::to_owned));
+    for file in files("faults") {
+        let text = fs::read_to_string(&file).unwrap();
+        let (found, problems) = findings(&[input(&name(&file), text.clone())], &beside(&file));
+        assert!(problems.is_empty(), "{problems:#?}");
+        let mut found: Vec<(u32, String)> =
+            found.iter().map(|finding| (finding.location.as_ref().unwrap().line, finding.check.to_string())).collect();
+        found.sort();
+        let wanted = wanted(&text);
+        assert_eq!(found, wanted, "{}", file.display());
+        planted.extend(wanted.into_iter().map(|(_, check)| check));
+    }
+    let all: BTreeSet<String> = CHECKS.iter().map(|check| (*check).to_owned()).collect();
+    assert_eq!(planted, all);
+}
+
+#[test]
+fn fix_of_every_fault_mends_it() {
+    let mut mended = BTreeSet::new();
+    for file in files("faults") {
+        let text = fs::read_to_string(&file).unwrap();
+        let (beside, name) = (beside(&file), name(&file));
+        // The place of a finding is where its text is; here everything is written anew.
+        let objects = objects(&text);
+        let before = findings(&[rewritten(&name, &objects)], &beside).0;
+        for finding in &before {
+            let Some(fix) = &finding.fix else { continue };
+            let mut objects = objects.clone();
+            let object = objects.iter_mut().find(|object| is(object, finding)).unwrap();
+            json_patch::patch(object, &fix.patch).unwrap();
+            let after = findings(&[rewritten(&name, &objects)], &beside).0;
+            let left = after.iter().any(|other| other.fingerprint() == finding.fingerprint());
+            assert!(!left, "{} is not mended by {fix:#?}", finding.fingerprint());
+            let worse = after.iter().find(|other| {
+                other.severity == Severity::Deny
+                    && before.iter().all(|known| known.fingerprint() != other.fingerprint())
+            });
+            assert!(worse.is_none(), "{fix:#?} brings {worse:#?}");
+            mended.insert(finding.check.to_string());
+        }
+    }
+    assert!(mended.len() >= 12, "{mended:?}");
+}
+
+fn name(file: &Path) -> String {
+    file.file_name().unwrap().to_string_lossy().into_owned()
+}
+
+fn beside(file: &Path) -> Beside {
+    let read = |what: &str| {
+        let path: PathBuf = folder("faults/with").join(format!("{}.{what}.yaml", file.file_stem()?.to_str()?));
+        fs::read_to_string(path).ok()
+    };
+    Beside { applications: read("app"), snapshot: read("snapshot") }
+}
+
+/// The lines that carry `# finds: check, check`.
+fn wanted(text: &str) -> Vec<(u32, String)> {
+    let mut wanted = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let checks = line.split_once("# finds: ").map_or("", |(_, checks)| checks);
+        wanted.extend(checks.split(", ").filter(|check| !check.is_empty()).map(|check| (number, check.to_owned())));
+    }
+    wanted.sort();
+    wanted
+}
+
+fn objects(text: &str) -> Vec<Value> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
+    let items = |document: &Value| document.get("items").and_then(Value::as_array).cloned();
+    documents.into_iter().flat_map(|document| items(&document).unwrap_or_else(|| vec![document])).collect()
+}
+
+fn rewritten(name: &str, objects: &[Value]) -> Input {
+    let documents: Vec<String> = objects.iter().map(Value::to_string).collect();
+    input(name, documents.join("\n---\n"))
+}
+
+fn is(object: &Value, finding: &ReportFinding) -> bool {
+    object["kind"] == finding.object.kind.kind
+        && object["metadata"]["name"].as_str().unwrap_or_default() == finding.object.name
+}
+
+#[test]
+fn every_check_is_on_the_page_of_the_rule() {
+    let page = include_str!("../../docs/rules/sync-wave.md");
+    let missing: Vec<_> = CHECKS.iter().filter(|check| !page.contains(&format!("`{check}`"))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}

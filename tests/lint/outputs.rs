@@ -1,0 +1,170 @@
+//! Every output, as it is.
+
+use std::fs;
+
+use quick_junit::Report as Junit;
+use serde_json::Value;
+use serde_sarif::sarif::Sarif;
+
+use crate::support::{Beside, findings, folder, input, run};
+
+/// Runs `lint` over the example and returns what it printed, without what changes from version to version.
+fn printed(arguments: &[&str], code: i32) -> String {
+    let all: Vec<&str> =
+        ["lint", "shop.yaml", "--now", "2026-11-29T12:00:00Z"].iter().chain(arguments).copied().collect();
+    let said = run(&folder("outputs"), &all, "");
+    assert_eq!(said.code, code, "{}", said.err);
+    said.out.replace(concat!("\"", env!("CARGO_PKG_VERSION"), "\""), "\"VERSION\"")
+}
+
+#[test]
+fn findings_in_every_format() {
+    insta::assert_snapshot!("table", printed(&[], 1));
+    insta::assert_snapshot!("json", printed(&["-o", "json"], 1));
+    insta::assert_snapshot!("yaml", printed(&["-o", "yaml"], 1));
+    insta::assert_snapshot!("github", printed(&["-o", "github"], 1));
+}
+
+#[test]
+fn sarif_fits_its_types_and_carries_the_help_of_its_rules() {
+    let text = printed(&["-o", "sarif", "broken.yaml"], 2);
+    // The types are made from the schema of the standard.
+    serde_json::from_str::<Sarif>(&text).unwrap();
+    let mut log: Value = serde_json::from_str(&text).unwrap();
+    for rule in log["runs"][0]["tool"]["driver"]["rules"].as_array_mut().unwrap() {
+        assert!(rule["help"]["text"].is_string() && rule["help"]["markdown"].as_str().unwrap().starts_with("# "));
+        rule["help"]["markdown"] = "the page".into();
+    }
+    insta::assert_snapshot!("sarif", serde_json::to_string_pretty(&log).unwrap());
+}
+
+#[test]
+fn junit_reads_back() {
+    let text = printed(&["-o", "junit", "broken.yaml"], 2);
+    let report = Junit::deserialize_from_str(&text).unwrap();
+    assert_eq!((report.tests, report.failures), (4, 3));
+    insta::assert_snapshot!("junit", text);
+}
+
+#[test]
+fn order_in_every_format() {
+    insta::assert_snapshot!("order", printed(&["--order"], 0));
+    insta::assert_snapshot!("order-json", printed(&["--order", "-o", "json"], 0));
+    insta::assert_snapshot!("order-yaml", printed(&["--order", "-o", "yaml"], 0));
+    insta::assert_snapshot!("dot", printed(&["-o", "dot"], 0));
+    insta::assert_snapshot!("mermaid", printed(&["-o", "mermaid"], 0));
+}
+
+#[test]
+fn order_is_no_report() {
+    let said = run(&folder("outputs"), &["lint", "shop.yaml", "--order", "-o", "sarif"], "");
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    assert!(said.err.contains("table, json, yaml, dot or mermaid"), "{}", said.err);
+}
+
+#[test]
+fn baseline_leaves_only_what_is_new() {
+    let scratch = tempfile::tempdir().unwrap();
+    let at = |name: &str| scratch.path().join(name);
+    let lint = |arguments: &[&str]| run(scratch.path(), &[&["lint", "shop.yaml"], arguments].concat(), "");
+    let text = fs::read_to_string(folder("outputs").join("shop.yaml")).unwrap();
+    fs::write(at("shop.yaml"), &text).unwrap();
+    let written = lint(&["--write-baseline", "known.json"]);
+    assert_eq!(written.code, 1);
+    assert!(written.err.contains("note: known.json written"), "{}", written.err);
+    let again = lint(&["--baseline", "known.json", "--fail-on", "warn"]);
+    assert_eq!((again.code, again.out.trim()), (0, "nothing found"));
+    assert!(again.err.contains("known from the baseline: 3; entries no longer found: 0"), "{}", again.err);
+    // Moved about, one mended, one new.
+    let changed = text.replace("hook: presync", "hook: PreSync")
+        + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, annotations: {argocd.argoproj.io/sync-wave: x}}\n";
+    fs::write(at("shop.yaml"), format!("# moved\n{changed}")).unwrap();
+    let changed = lint(&["--baseline", "known.json", "--fail-on", "warn"]);
+    assert_eq!(changed.code, 1);
+    assert!(changed.out.contains("ConfigMap shop/c") && !changed.out.contains("Job shop/migrate"), "{}", changed.out);
+    assert!(changed.err.contains("entries no longer found: 1"), "{}", changed.err);
+    fs::write(at("known.json"), "{}").unwrap();
+    assert_eq!(lint(&["--baseline", "known.json"]).code, 2);
+}
+
+#[test]
+fn exit_code_follows_the_least_severity_that_fails() {
+    let warning =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, annotations: {argocd.argoproj.io/sync-wave: x}}\n";
+    let code = |arguments: &[&str]| run(&folder("outputs"), arguments, warning).code;
+    assert_eq!(code(&["lint", "-"]), 0);
+    assert_eq!(code(&["lint", "-", "--fail-on", "warn"]), 1);
+    assert_eq!(code(&["lint"]), 2);
+}
+
+#[test]
+fn application_is_taken_from_a_file_or_from_the_snapshot() {
+    let scratch = tempfile::tempdir().unwrap();
+    let app = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web, namespace: argocd}\nspec: {destination: {namespace: from-app}}\n";
+    fs::write(scratch.path().join("app.yaml"), app).unwrap();
+    let manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n";
+    let order = |arguments: &[&str]| run(scratch.path(), &[&["lint", "-", "--order"], arguments].concat(), manifest);
+    assert!(order(&["--app", "app.yaml"]).out.contains("from-app/c"));
+    assert!(order(&["--app", "web", "--snapshot", "app.yaml"]).out.contains("from-app/c"));
+    assert!(order(&["--app", "argocd/web", "--snapshot", "app.yaml"]).out.contains("from-app/c"));
+    assert!(order(&["-n", "mine"]).out.contains("mine/c"));
+    let missing = order(&["--app", "other", "--snapshot", "app.yaml"]);
+    assert_eq!(missing.code, 2);
+    assert!(missing.err.contains("no Application other in the snapshot"), "{}", missing.err);
+}
+
+#[test]
+fn applications_are_judged_apart_and_know_of_each_other() {
+    let app = |name: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, namespace: argocd}}\nspec: {{destination: {{namespace: shop}}}}\n---\n"
+        )
+    };
+    let beside = Beside { applications: Some(app("web") + &app("base")), snapshot: None };
+    let web = "apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate, annotations: {argocd.argoproj.io/hook: PreSync}}
+spec: {activeDeadlineSeconds: 1, template: {spec: {containers: [{name: main, envFrom: [{secretRef: {name: db}}]}]}}}
+---
+apiVersion: example.com/v1
+kind: Cart
+metadata: {name: first}
+";
+    let base = "apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: db}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: carts.example.com}
+spec: {group: example.com, scope: Namespaced, names: {kind: Cart}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: by-its-own-word
+  annotations: {argocd.argoproj.io/tracking-id: 'web:/ConfigMap:shop/by-its-own-word'}
+";
+    let inputs = [input("out/web.yaml", web), input("out/base/all.yaml", base)];
+    let (found, problems) = findings(&inputs, &beside);
+    assert!(problems.is_empty(), "{problems:#?}");
+    let found: Vec<String> = found
+        .iter()
+        .map(|finding| format!("{} {}: {}", finding.check, finding.object, finding.regarding.as_ref().unwrap()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "other-application Job shop/migrate: Namespace shop",
+            "other-application Job shop/migrate: Secret shop/db",
+            "other-application Cart shop/first: CustomResourceDefinition carts.example.com",
+        ]
+    );
+    // The same manifests as one Application are an order that cannot work.
+    let (found, _) = findings(&inputs, &Beside::default());
+    assert!(found.iter().any(|finding| finding.check == "depends-on-later"), "{found:#?}");
+}

@@ -1,0 +1,124 @@
+//! What cannot be read is said in one line each, and everything else is judged all the same.
+
+use std::fs;
+
+use crate::support::{Said, run};
+
+/// A hook that can never work.
+const BAD: &str = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: migrate, annotations: {argocd.argoproj.io/hook: presync}}\nspec: {activeDeadlineSeconds: 1}\n";
+
+/// Lints one document before a good one, both on standard input.
+fn lint(document: &str) -> Said {
+    run(&std::env::temp_dir(), &["lint", "-"], &format!("{document}\n---\n{BAD}"))
+}
+
+fn said(document: &str) -> String {
+    let said = lint(document);
+    assert_eq!(said.code, 2, "{}", said.err);
+    let lines: Vec<&str> = said.err.lines().collect();
+    assert_eq!(lines.len(), 1, "{}", said.err);
+    assert!(lines[0].len() < 300, "{}", said.err);
+    assert!(said.out.contains("error[sync-wave/unknown-hook] Job migrate"), "{}", said.out);
+    lines[0].to_owned()
+}
+
+#[test]
+fn each_problem_is_one_line_and_the_rest_is_judged() {
+    let starts = |document: &str, line: &str| {
+        let said = said(document);
+        assert!(said.starts_with(line), "{said}");
+    };
+    starts("a: b: c", "error: stdin:1:5: it is no YAML: mapping values are not allowed");
+    starts("kind: Job\nname: {{ .Values.name }}", "error: stdin:2:7: a template that was not rendered");
+    starts("{{- if .Values.on }}\nkind: Job\n{{- end }}", "error: stdin:1:1: a template that was not rendered");
+    starts("apiVersion: v1\nkind: Job\nmetadata:\n  name: \"{{ .Values.name }}\"", "error: stdin:4:10: a template");
+    starts("kind: Job\ndata:\n  a: 1\n  a: 2", "error: stdin:4:3: the key `a` is there twice");
+    starts("replicaCount: 1", "error: stdin:1:1: it is no Kubernetes object: it has no kind");
+    starts("just a text", "error: stdin:1:1: it is no Kubernetes object");
+    starts("apiVersion: v1\nkind: ConfigMap\nmetadata: {}", "error: stdin:3:1: this ConfigMap has no name");
+    starts(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 5, labels: 7}",
+        "error: stdin:3:1: the metadata of this ConfigMap cannot be read",
+    );
+    starts(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: [a]",
+        "error: stdin:3:1: the metadata of this ConfigMap is a list",
+    );
+    starts(
+        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: []",
+        "error: stdin:1:1: a Kustomization is no manifest; lint what kustomize build prints",
+    );
+}
+
+#[test]
+fn anchors_that_explode_are_stopped() {
+    let levels =
+        (1..12).map(|level| format!("l{level}: &l{level} [{}]\n", vec![format!("*l{}", level - 1); 9].join(", ")));
+    let bomb = format!("l0: &l0 [{}]\n{}", ["x"; 9].join(", "), levels.collect::<String>());
+    assert!(said(&bomb).contains("grow out of all proportion"));
+}
+
+#[test]
+fn nesting_without_end_is_stopped() {
+    for (open, close) in [("[", "]"), ("{a: ", "}"), ("- ", "")] {
+        let deep = format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
+        assert!(said(&deep).starts_with("error: stdin:"));
+    }
+    let deep = format!("a: {}1{}", "[".repeat(150), "]".repeat(150));
+    assert!(said(&deep).contains("grow out of all proportion"));
+}
+
+#[test]
+fn large_stream_is_read() {
+    let filler = "x".repeat(100);
+    let document = |number: usize| {
+        let lines = (0..90).map(|line| format!("  line-{line}: {filler}")).collect::<Vec<_>>().join("\n");
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c{number}, namespace: shop}}\ndata:\n{lines}\n---\n"
+        )
+    };
+    // Ten megabytes keep an unoptimized test short; the benchmark reads fifty.
+    let stream: String = (0..1_100).map(document).collect();
+    assert!(stream.len() > 10 << 20);
+    let said = run(&std::env::temp_dir(), &["lint", "-"], &format!("{stream}{BAD}"));
+    assert_eq!((said.code, said.err.as_str()), (1, ""));
+    assert!(said.out.contains("unknown-hook"), "{}", said.out);
+}
+
+#[test]
+fn file_that_cannot_be_read_does_not_hide_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("good.yaml"), BAD).unwrap();
+    fs::write(folder.path().join("bytes.yaml"), [0x61, 0xff, 0xfe]).unwrap();
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    let said = run(folder.path(), &["lint", "good.yaml", "bytes.yaml", "empty", "gone.yaml"], "");
+    assert_eq!(said.code, 2);
+    let lines: Vec<&str> = said.err.lines().collect();
+    assert_eq!(lines.len(), 3, "{}", said.err);
+    assert!(lines[0].starts_with("error: bytes.yaml: it is no UTF-8 text"), "{}", said.err);
+    assert!(lines[1].starts_with("error: empty: there is no .yaml"), "{}", said.err);
+    assert!(lines[2].starts_with("error: gone.yaml: "), "{}", said.err);
+    assert!(said.out.contains("unknown-hook"));
+}
+
+#[test]
+fn manifests_of_none_of_several_applications_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let app = |name: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, namespace: argocd}}\nspec: {{destination: {{namespace: {name}}}}}\n---\n"
+        )
+    };
+    fs::write(folder.path().join("apps.yaml"), app("shop") + &app("pay")).unwrap();
+    fs::write(folder.path().join("shop.yaml"), BAD).unwrap();
+    fs::write(folder.path().join("other.yaml"), BAD).unwrap();
+    let said = run(folder.path(), &["lint", "shop.yaml", "other.yaml", "--app", "apps.yaml"], "");
+    assert_eq!(said.code, 2);
+    assert_eq!(said.err.lines().count(), 1);
+    assert!(
+        said.err.starts_with("error: other.yaml: which of the Applications argocd/shop, argocd/pay"),
+        "{}",
+        said.err
+    );
+    assert!(said.out.contains("Job shop/migrate") && !said.out.contains("other.yaml"), "{}", said.out);
+}
