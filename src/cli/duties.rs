@@ -68,7 +68,14 @@ impl Duties {
             health: health.clone(),
         };
         background.spawn(status.run());
-        let alarm = Alarm { client: client.clone(), policy: policy.clone(), health, tls, metrics: metrics.clone() };
+        let alarm = Alarm {
+            client: client.clone(),
+            policy: policy.clone(),
+            readiness: readiness.clone(),
+            health,
+            tls,
+            metrics: metrics.clone(),
+        };
         background.spawn(alarm.run());
         let stuck = StuckWatch {
             source: source.clone(),

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     policy::{GuardPolicy, POLICY_NAME},
-    server::{LivePolicy, ServerTls},
+    server::{Condition, LivePolicy, Readiness, ServerTls},
     telemetry::Metrics,
 };
 
@@ -35,6 +35,8 @@ pub struct Alarm {
     pub client: Client,
     /// Whose object Events are about.
     pub policy: Arc<LivePolicy>,
+    /// Whether it is known yet which object there is.
+    pub readiness: Arc<Readiness>,
     /// Whether watches go on.
     pub health: Arc<Health>,
     /// Whose certificate may end.
@@ -81,10 +83,10 @@ impl Alarm {
     /// Never; it has the type of a background task.
     pub async fn run(self) -> anyhow::Result<()> {
         let recorder = Recorder::new(self.client.clone(), Reporter::from("cascade-guard"));
+        self.readiness.wait_for(Condition::Policy).await;
         let mut told = Told::default();
         let (mut looks, mut earlier, mut reads) = (0, Reads::so_far(&self.metrics), Reads::default());
         loop {
-            sleep(EVERY).await;
             looks += 1;
             if looks % READ_LOOKS == 0 {
                 let so_far = Reads::so_far(&self.metrics);
@@ -101,6 +103,7 @@ impl Alarm {
                 tracing::warn!(reason = degradation.reason, note = degradation.note, "protection has become less");
                 self.publish(&recorder, degradation).await;
             }
+            sleep(EVERY).await;
         }
     }
 

@@ -102,7 +102,7 @@ impl StuckWatch {
     async fn list(&self, trouble: &mut BTreeMap<String, String>) -> Vec<Subject> {
         let mut found = Vec::new();
         for kind in &self.kinds {
-            match self.source.subjects(kind).await {
+            match self.source.subjects(kind, "").await {
                 Ok(subjects) => {
                     trouble.remove(&kind.to_string());
                     let before = found.len();
@@ -128,6 +128,10 @@ impl StuckWatch {
         }
         // What else is terminating in a Namespace may be what holds it.
         let mut objects = further.to_vec();
+        for namespace in due.iter().filter(|object| object.is_namespace()) {
+            let held = self.source.held_in(&namespace.name).await;
+            objects.extend(held.into_iter().filter(|held| further.iter().all(|known| known.object != held.object)));
+        }
         let unknown = due.iter().filter(|object| objects.iter().all(|subject| subject.object != **object));
         let unknown: Vec<ObjectRef> = unknown.cloned().collect();
         let read = metadata_of(&self.source, unknown).await;

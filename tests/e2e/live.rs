@@ -2,10 +2,10 @@
 //! one object, so these tests run alone.
 
 use anyhow::{Context as _, Result, ensure};
-use k8s_openapi::api::{core::v1::Namespace, rbac::v1::Role};
+use k8s_openapi::api::{batch::v1::Job, core::v1::Namespace, events::v1::Event};
 use kube::{
     Api,
-    api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams},
+    api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
 
@@ -26,6 +26,7 @@ tests!(
     bad_policy_is_refused_and_the_old_one_stays_in_force,
     bad_policy_that_was_stored_all_the_same_does_not_take_effect,
     ceiling_caps_the_policy_of_the_cluster,
+    certificate_near_its_end_is_told_by_an_event_on_the_policy,
     stuck_namespace_is_seen_in_metrics_and_told_in_the_log,
 );
 
@@ -183,11 +184,35 @@ async fn ceiling_caps_the_policy_of_the_cluster(world: &World) -> Result<()> {
     .await
 }
 
+async fn certificate_near_its_end_is_told_by_an_event_on_the_policy(world: &World) -> Result<()> {
+    with_guard(world, &["--no-reports"], async |guard| {
+        store(world, sync_wave("audit")).await?;
+        guard.stop()?;
+        guard.shorten_certificate()?;
+        guard.resume().await?;
+        let events: Api<Event> = Api::namespaced(world.ops.clone(), "default");
+        let uid = policies(world).get("default").await?.metadata.uid;
+        eventually("the Event", async || {
+            let all = events.list(&ListParams::default()).await?.items;
+            let ours = all.iter().find(|event| event.reason.as_deref() == Some("CertificateEnding"));
+            let regarding = ours.context("there is none")?.regarding.clone().context("about nothing")?;
+            ensure!(regarding.kind.as_deref() == Some("GuardPolicy") && regarding.uid == uid, "{regarding:?}");
+            Ok(())
+        })
+        .await
+    })
+    .await
+}
+
 async fn stuck_namespace_is_seen_in_metrics_and_told_in_the_log(world: &World) -> Result<()> {
     world.namespace("stuck").await?;
-    let roles: Api<Role> = Api::namespaced(world.ops.clone(), "stuck");
-    let held = json!({"metadata": {"name": "held", "finalizers": ["argocd.argoproj.io/hook-finalizer"]}});
-    roles.create(&PostParams::default(), &serde_json::from_value(held)?).await?;
+    // What Argo CD leaves behind when the operation of a hook never ends.
+    let jobs: Api<Job> = Api::namespaced(world.argocd.clone(), "stuck");
+    let hook = json!({
+        "metadata": {"name": "migrate", "finalizers": ["argocd.argoproj.io/hook-finalizer"]},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a"}]}}},
+    });
+    jobs.create(&PostParams::default(), &serde_json::from_value(hook)?).await?;
     world.approve("stuck").await?;
     let namespaces: Api<Namespace> = Api::all(world.ops.clone());
     eventually("the deletion to be admitted", async || {
@@ -207,14 +232,16 @@ async fn stuck_namespace_is_seen_in_metrics_and_told_in_the_log(world: &World) -
             let log = guard.log()?;
             let told = log.lines().find(|line| line.contains("the deletion of an object does not end"));
             let told = told.context("it was not told")?;
-            ensure!(told.contains("Namespace stuck") && told.contains("hook-finalizer"), "{told}");
+            for word in ["Namespace stuck", "Job stuck/migrate", "hook-finalizer", "kubectl"] {
+                ensure!(told.contains(word), "no {word} in {told}");
+            }
             Ok(())
         })
         .await
     })
     .await;
     let released = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-    roles.patch("held", &PatchParams::default(), &released).await?;
+    jobs.patch("migrate", &PatchParams::default(), &released).await?;
     gone(&namespaces, "stuck").await?;
     outcome
 }

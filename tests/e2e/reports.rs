@@ -90,6 +90,10 @@ impl Form {
                 "{results:?}"
             );
             ensure!(report.data["summary"]["warn"].as_u64() > Some(0), "{}", report.data["summary"]);
+            ensure!(report.data["scope"]["name"] == namespace, "{}", report.data["scope"]);
+            // A field that the definition does not know would have been dropped without a word.
+            let claimants = result.map(|result| result["properties"]["claimed-by"].clone());
+            ensure!(claimants == Some(Value::from("argocd/reported-a,argocd/reported-b")), "{claimants:?}");
             Ok(())
         })
         .await

@@ -25,6 +25,9 @@ use crate::{
     server::{Condition, LivePolicy, Readiness},
 };
 
+/// The first audit comes this long after the start, if not sooner by its interval.
+const FIRST: Duration = Duration::from_secs(60);
+
 /// So many reports are written at a time.
 const AT_A_TIME: usize = 4;
 
@@ -66,6 +69,8 @@ impl Reporter {
     /// Never; it has the type of a background task.
     pub async fn run(self) -> anyhow::Result<()> {
         self.readiness.wait_for(Condition::Claims).await;
+        // Replicas begin one after the other when a new version is rolled out; the audit can wait until that is over.
+        sleep(self.every.min(FIRST)).await;
         let this = Arc::new(self);
         let mut trouble: Option<String> = None;
         loop {
@@ -123,12 +128,17 @@ impl Reporter {
     async fn findings(self: Arc<Self>) -> Result<Vec<ReportFinding>, ReportError> {
         let application = GroupKind::new(ARGO_GROUP, "Application");
         let mut objects = match self.kinds.known(&application) {
-            Some(_) => self.source.subjects(&application).await.map_err(ReportError::Applications)?,
+            Some(_) => self.source.subjects(&application, "").await.map_err(ReportError::Applications)?,
             None => Vec::new(),
         };
         let policy = self.policy.load();
         objects.retain(|subject| policy.watches_applications_in(&subject.object.namespace));
         objects.extend(known(&self.inventory.read()));
+        let going = |subject: &&Subject| subject.object.is_namespace() && subject.meta.is_terminating();
+        let going: Vec<String> = objects.iter().filter(going).map(|subject| subject.object.name.clone()).collect();
+        for namespace in going {
+            objects.extend(self.source.held_in(&namespace).await);
+        }
         let runtime = tokio::runtime::Handle::current();
         let audit = tokio::task::spawn_blocking(move || {
             let world = World {
