@@ -8,7 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cascade_guard::policy;
+use cascade_guard::{policy, telemetry::Metrics};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 fn root() -> PathBuf {
@@ -106,6 +107,25 @@ fn service_pods_and_certificate_belong_together() {
     assert_eq!(serving["spec"]["secretName"], pod["spec"]["volumes"][0]["secret"]["secretName"]);
     let development = &documents("certs/kustomization.yaml")[0];
     assert_eq!(development["secretGenerator"][0]["name"], pod["spec"]["volumes"][0]["secret"]["secretName"]);
+}
+
+#[test]
+fn alerts_ask_for_metrics_that_there_are() {
+    let metrics = Metrics::new();
+    metrics.observe_terminating("Namespace", &[], Timestamp::now(), SignedDuration::ZERO);
+    let text = metrics.encode();
+    let rules = &documents("manifests/components/alerts/rules.yaml")[0]["spec"]["groups"][0]["rules"];
+    for rule in rules.as_array().unwrap() {
+        let expression = rule["expr"].as_str().unwrap();
+        let word = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+        let named: Vec<&str> = expression.split(word).filter(|word| word.starts_with("cascade_guard_")).collect();
+        assert!(!named.is_empty(), "{expression}");
+        for name in named {
+            let is_there = text.lines().any(|line| line.split(['{', ' ']).next() == Some(name));
+            assert!(is_there, "there is no metric {name}");
+        }
+        assert!(rule["annotations"]["summary"].is_string() && rule["labels"]["severity"].is_string(), "{rule}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use cascade_guard::{
     decision::Decision,
     telemetry::metrics::{Lookup, label_values},
 };
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serving::{guard, review};
 
 /// Labels of one line in the text form: name and value.
@@ -50,7 +50,7 @@ async fn everything() -> String {
     }
     metrics.set_certificate_not_after(Timestamp::now());
     metrics.set_last_event(Timestamp::now());
-    metrics.observe_inventory(&Arc::clone(&guard.inventory).read(), Timestamp::now());
+    metrics.observe_inventory(&Arc::clone(&guard.inventory).read(), Timestamp::now(), SignedDuration::from_mins(10));
     metrics.encode()
 }
 

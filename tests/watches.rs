@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 use api::{FakeApi, Reply};
 use cascade_guard::{
     argo::Clusters,
-    cluster::{Cluster, Kinds},
+    cluster::{Cluster, Health, Kinds},
     inventory::Inventory,
     object::ObjectRef,
     policy::{Mode, Policy, RuleKey},
@@ -58,6 +58,7 @@ impl World {
             watch_policy: true,
             readiness: readiness.clone(),
             metrics,
+            health: Arc::new(Health::default()),
         };
         let running = tokio::spawn(cluster.run());
         Self { api, inventory, policy, readiness, running }
@@ -242,6 +243,21 @@ async fn guard_policy_is_followed_and_a_bad_one_is_refused() {
     world.until("the good one is in force", |world| mode(world) == Mode::Warn).await;
     world.api.event(POLICIES, "DELETED", policy(3, "warn")).await;
     world.until("every rule is in audit", |world| mode(world) == Mode::Audit).await;
+}
+
+#[tokio::test]
+async fn what_became_of_the_stored_policy_is_known() {
+    let api = FakeApi::new();
+    api.reply(POLICIES, Reply::list(&[policy(1, "strictly")]));
+    let world = World::ready(api).await;
+    let observed = world.policy.observed().borrow().clone().unwrap();
+    assert_eq!((observed.uid.as_str(), observed.generation), ("p", 1));
+    assert!(observed.rejected.unwrap().contains("spec.rules.syncWave.mode"));
+    world.api.event(POLICIES, "MODIFIED", policy(2, "warn")).await;
+    let known = |world: &World| world.policy.observed().borrow().as_ref().is_some_and(|o| o.rejected.is_none());
+    world.until("the good one is accepted", known).await;
+    world.api.event(POLICIES, "DELETED", policy(2, "warn")).await;
+    world.until("there is none", |world| world.policy.observed().borrow().is_none()).await;
 }
 
 #[tokio::test]

@@ -199,7 +199,7 @@ pub async fn scan<V: View, S: Source>(
         namespaces: of("Namespace"),
         claims,
     };
-    let modes = crate::rules::RULES.iter().map(|rule| rule.meta().key);
+    let modes = crate::rules::RULES.iter().filter_map(|rule| rule.meta().key);
     Audit {
         counts,
         modes: modes.map(|key| (key.as_str().into(), world.policy.base_mode(key))).collect(),
@@ -260,7 +260,7 @@ async fn each_object<S: Source>(
 }
 
 /// The metadata of objects, a batch at a time, by name; what cannot be read is left out.
-async fn metadata_of<S: Source>(
+pub(crate) async fn metadata_of<S: Source>(
     source: &S,
     objects: impl IntoIterator<Item = ObjectRef>,
 ) -> std::collections::HashMap<ObjectRef, Arc<ObjectMeta>> {

@@ -7,6 +7,7 @@ mod certs;
 mod completions;
 mod crds;
 mod demo;
+mod duties;
 mod lint;
 mod live;
 pub mod output;

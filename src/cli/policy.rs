@@ -98,7 +98,7 @@ fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     let scope = Scope::of(&object, project.as_deref());
     let labels = inventory.namespace(&scope.namespace).map(|meta| &meta.labels);
     let subject = Subject { namespace: &scope.namespace, labels, project: project.as_deref(), user: &args.user };
-    let rules = RULES.iter().map(|rule| row(rule.meta(), &policy, &subject, args)).collect();
+    let rules = RULES.iter().filter_map(|rule| row(rule.meta(), &policy, &subject, args)).collect();
     let explained = Explained {
         labels_known: labels.is_some(),
         namespace: scope.namespace.clone(),
@@ -140,15 +140,16 @@ fn project_of(object: &ObjectRef, inventory: &Inventory) -> Option<String> {
     inventory.app(id).map(|app| app.project.to_string())
 }
 
-fn row(rule: &'static RuleMeta, policy: &Policy, subject: &Subject<'_>, args: &ExplainArgs) -> RuleRow {
-    let explanation = policy.explain(rule.key, subject, args.world.now());
-    RuleRow {
+fn row(rule: &'static RuleMeta, policy: &Policy, subject: &Subject<'_>, args: &ExplainArgs) -> Option<RuleRow> {
+    // A rule without a key is beyond every policy.
+    let explanation = policy.explain(rule.key?, subject, args.world.now());
+    Some(RuleRow {
         rule: rule.id,
         mode: explanation.resolved.mode,
         decided_by: explanation.resolved.decided_by,
         exempt: explanation.resolved.exempt,
         lines: explanation.lines,
-    }
+    })
 }
 
 /// What a user is to the guard.

@@ -10,14 +10,17 @@ use std::{
 };
 
 use anyhow::Context as _;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use parking_lot::RwLock;
 use tokio::{net::TcpSocket, task::JoinSet};
 
-use super::world::PolicyArgs;
+use super::{
+    duties::{Duties, DutyArgs},
+    world::PolicyArgs,
+};
 use crate::{
     argo::Clusters,
-    cluster::{Cluster, Kinds, LiveSource, connect},
+    cluster::{Cluster, Health, Kinds, LiveSource, connect},
     inventory::Inventory,
     judge::Source,
     policy::Policy,
@@ -64,6 +67,8 @@ pub struct Args {
     /// Context of the kubeconfig
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
+    #[command(flatten)]
+    duties: DutyArgs,
     /// After SIGTERM go on accepting for so long, while the Service stops sending requests here
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     drain_seconds: u64,
@@ -93,6 +98,7 @@ async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
         snapshot,
         kubeconfig,
         context,
+        duties: duty_args,
         drain_seconds,
         log_filter: _,
     } = args;
@@ -114,6 +120,7 @@ async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
         metrics,
         readiness,
         log,
+        stuck_after: duty_args.terminating_after,
         linger: Duration::from_secs(drain_seconds),
     };
     if let Some(path) = snapshot {
@@ -131,6 +138,19 @@ async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
         served.readiness.missing(Condition::Policy, "the GuardPolicy was not read yet");
     }
     served.readiness.missing(Condition::Claims, "nothing is listed yet");
+    let health = Arc::new(Health::default());
+    let duties = Duties {
+        client: client.clone(),
+        kinds: kinds.clone(),
+        source: source.clone(),
+        inventory: inventory.clone(),
+        policy: served.policy.clone(),
+        readiness: served.readiness.clone(),
+        health: health.clone(),
+        tls: served.tls.clone(),
+        metrics: served.metrics.clone(),
+    };
+    duties.begin(&duty_args, &mut background);
     let cluster = Cluster {
         client,
         kinds,
@@ -139,6 +159,7 @@ async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
         watch_policy,
         readiness: served.readiness.clone(),
         metrics: served.metrics.clone(),
+        health,
     };
     background.spawn(cluster.run());
     served.run(inventory, source, background).await
@@ -174,6 +195,7 @@ struct Served {
     metrics: Arc<Metrics>,
     readiness: Arc<Readiness>,
     log: LogFilter,
+    stuck_after: SignedDuration,
     linger: Duration,
 }
 
@@ -202,6 +224,7 @@ impl Served {
                 readiness: self.readiness.clone(),
                 metrics: self.metrics,
                 inventory,
+                stuck_after: self.stuck_after,
                 log: Some(self.log),
             }),
         };

@@ -14,7 +14,7 @@ use crate::{
     },
     inventory::{Inventory, Names, Project},
     object::ObjectMeta,
-    policy::Policy,
+    policy::{Observed, Policy},
     server::LivePolicy,
 };
 
@@ -224,10 +224,14 @@ impl Feed for PolicyFeed {
             generation: i64,
         }
         let Head { metadata } = serde_json::from_str(json).unwrap_or_default();
-        let seen = Some((metadata.uid, metadata.generation));
+        let Meta { uid, generation } = metadata;
+        let seen = Some((uid.clone(), generation));
         if self.seen != seen {
             self.seen = seen;
-            self.policy.offer(Policy::from_object(json), ORIGIN);
+            let offered = Policy::from_object(json);
+            let rejected = offered.as_ref().err().map(ToString::to_string);
+            self.policy.offer(offered, ORIGIN);
+            self.policy.observe(Some(Observed { uid, generation, rejected }));
         }
     }
 
@@ -235,6 +239,7 @@ impl Feed for PolicyFeed {
         if self.seen.take().is_some() {
             tracing::warn!("there is no GuardPolicy any more; every rule is in audit");
             self.policy.offer(Ok(Policy::default()), "no GuardPolicy");
+            self.policy.observe(None);
         }
     }
 

@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{Kinds, Served, client::in_words};
 use crate::{
+    audit::Subject,
     facts::{AccessQuestion, Answer, ListQuestion, Question, Reading},
     judge::Source,
     object::{GroupKind, ObjectMeta, ObjectRef},
@@ -21,8 +22,21 @@ use crate::{
 /// So many reads at a time for one decision.
 const AT_A_TIME: usize = 8;
 
+/// So many reads at a time for what nobody waits for.
+const GENTLY: usize = 2;
+
+/// So many objects a page of a list that is read to its end.
+const PAGE: usize = 500;
+
+/// Kinds whose finalizers usually hold a Namespace. Hooks of Argo CD are Jobs more often than not.
+const HOLDERS: [(&str, &str); 5] =
+    [("batch", "Job"), ("", "Pod"), ("", "PersistentVolumeClaim"), ("", "Service"), ("networking.k8s.io", "Ingress")];
+
 /// Asks for an object's metadata alone.
 const ONLY_METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+
+/// Asks for the metadata of each object of a list alone.
+const ONLY_METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /// What may stand in a segment of a path as it is. Names of roles may hold almost anything.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
@@ -33,6 +47,7 @@ pub struct LiveSource {
     client: Client,
     kinds: Arc<Kinds>,
     metrics: Arc<Metrics>,
+    at_a_time: usize,
 }
 
 /// Why something could not be read: what is counted and what a person is told.
@@ -44,7 +59,75 @@ struct Unread {
 impl LiveSource {
     /// Reads through `client`.
     pub fn new(client: Client, kinds: Arc<Kinds>, metrics: Arc<Metrics>) -> Self {
-        Self { client, kinds, metrics }
+        Self { client, kinds, metrics, at_a_time: AT_A_TIME }
+    }
+
+    /// The same for work that nobody waits for: it must not crowd out the reads of reviews.
+    #[must_use]
+    pub fn gently(&self) -> Self {
+        Self { at_a_time: GENTLY, ..self.clone() }
+    }
+
+    /// What is being deleted in a Namespace and may hold it: objects of the kinds that usually do. Kinds that cannot be
+    /// listed are passed over; the conditions of the Namespace name them all the same.
+    pub async fn held_in(&self, namespace: &str) -> Vec<Subject> {
+        let mut found = Vec::new();
+        for (group, kind) in HOLDERS {
+            match self.subjects(&GroupKind::new(group, kind), namespace).await {
+                Ok(subjects) => found.extend(subjects.into_iter().filter(|subject| subject.meta.is_terminating())),
+                Err(reason) => tracing::debug!(namespace, reason, "not looked at"),
+            }
+        }
+        found
+    }
+
+    /// Every object of a kind in a Namespace, or in all of them if it is empty, by name and metadata.
+    ///
+    /// # Errors
+    /// Says in words why they cannot be listed.
+    pub async fn subjects(&self, kind: &GroupKind, namespace: &str) -> Result<Vec<Subject>, String> {
+        #[derive(Deserialize)]
+        struct List {
+            #[serde(default)]
+            metadata: ListMeta,
+            #[serde(default)]
+            items: Vec<Item>,
+        }
+        #[derive(Deserialize, Default)]
+        struct ListMeta {
+            #[serde(rename = "continue", default)]
+            token: String,
+        }
+        #[derive(Deserialize)]
+        struct Item {
+            metadata: ObjectMeta,
+        }
+        let served = self.served(kind).await.map_err(|unread| unread.reason)?;
+        let mut found = Vec::new();
+        let mut token = String::new();
+        loop {
+            let mut path = collection(&kind.group, &served, namespace);
+            let _ = write!(path, "?limit={PAGE}");
+            if !token.is_empty() {
+                let _ = write!(path, "&continue={}", utf8_percent_encode(&token, SEGMENT));
+            }
+            let text = self.fetch(path, ONLY_METADATA_LIST).await;
+            let text = text.map_err(|error| format!("listing {kind}: {}", in_words(&error)))?;
+            let page: List =
+                serde_json::from_str(&text).map_err(|_| format!("listing {kind}: the answer makes no sense"))?;
+            found.extend(page.items.into_iter().map(|Item { metadata }| Subject {
+                object: ObjectRef {
+                    kind: kind.clone(),
+                    namespace: metadata.namespace.clone(),
+                    name: metadata.name.clone(),
+                },
+                meta: Arc::new(metadata),
+            }));
+            token = page.metadata.token;
+            if token.is_empty() {
+                return Ok(found);
+            }
+        }
     }
 
     async fn reply(&self, question: &Question) -> Answer {
@@ -207,7 +290,7 @@ impl Source for LiveSource {
                 let answer = self.reply(&question).await;
                 (question, answer)
             })
-            .buffer_unordered(AT_A_TIME);
+            .buffer_unordered(self.at_a_time);
         let mut answers = Vec::with_capacity(total);
         while let Ok(Some(answer)) = timeout_at(deadline, replies.next()).await {
             answers.push(answer);

@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use super::{
-    Kinds,
+    Health, Kinds,
     client::in_words,
     feed::{ClusterNames, DefinitionFeed, Feed, InventoryFeed, PolicyFeed, SecretFeed},
     watch::{Follower, Scope, State, States, Watch},
@@ -47,6 +47,8 @@ pub struct Cluster {
     pub readiness: Arc<Readiness>,
     /// Where events are counted.
     pub metrics: Arc<Metrics>,
+    /// Where watches say that they fail.
+    pub health: Arc<Health>,
 }
 
 /// What the watches of one cluster share.
@@ -217,6 +219,7 @@ impl Cluster {
             feed,
             states: shared.states.clone(),
             metrics: self.metrics.clone(),
+            health: self.health.clone(),
             trouble: None,
         };
         watches.spawn(follower.run());

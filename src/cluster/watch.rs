@@ -15,7 +15,7 @@ use kube::{
 };
 use tokio::sync::watch::{Receiver, Sender};
 
-use super::{client::in_words, feed::Feed, watched::Watched};
+use super::{Health, client::in_words, feed::Feed, watched::Watched};
 use crate::{
     argo::config::{SECRET_TYPE, SETTINGS_NAME},
     inventory::Names,
@@ -30,7 +30,7 @@ use crate::{
 /// `namespaces`, `customresourcedefinitions`, `guardpolicies`, the ConfigMaps called `argocd-cm`, each in the whole
 /// cluster, and `secrets` in the namespace of Argo CD. Only Applications and Namespaces are indispensable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Watch {
+pub enum Watch {
     /// Applications, whole: their lists are the claims.
     Applications,
     /// ApplicationSets, metadata alone.
@@ -51,7 +51,7 @@ pub(super) enum Watch {
 
 impl Watch {
     /// As people call it.
-    pub(super) fn what(self) -> &'static str {
+    pub fn what(self) -> &'static str {
         match self {
             Self::Applications => "Applications",
             Self::ApplicationSets => "ApplicationSets",
@@ -164,6 +164,7 @@ pub(super) struct Follower {
     pub(super) feed: Box<dyn Feed>,
     pub(super) states: Arc<States>,
     pub(super) metrics: Arc<Metrics>,
+    pub(super) health: Arc<Health>,
     pub(super) trouble: Option<String>,
 }
 
@@ -224,6 +225,7 @@ impl Follower {
             Event::Delete(object) => self.feed.remove(object.namespace(), object.name()),
         }
         self.metrics.set_last_event(Timestamp::now());
+        self.health.delivers(self.watch);
         if self.trouble.take().is_some() {
             tracing::info!(watch = self.watch.what(), "watching again");
         }
@@ -245,7 +247,9 @@ impl Follower {
             tracing::warn!(watch = self.watch.what(), reason, "cannot watch; trying again");
             self.trouble = Some(reason.clone());
         }
-        if !self.is_synced() {
+        if self.is_synced() {
+            self.health.fails(self.watch, reason, Timestamp::now());
+        } else {
             self.reached(State::Failed(reason));
         }
     }

@@ -63,8 +63,9 @@ pub struct Finding {
     pub check: &'static str,
     /// How bad it is.
     pub severity: Severity,
-    /// Whose mode in the policy counts: the rule's own, unless what was found would lift another rule.
-    pub key: RuleKey,
+    /// Whose mode in the policy counts: the rule's own, unless what was found would lift another rule. `None` is always
+    /// enforced, whatever modes, exemptions and ceiling say.
+    pub key: Option<RuleKey>,
     /// Where an option of the rule sets one: a limit to how strictly this is acted on, and the line of the policy.
     pub at_most: Option<(Mode, &'static str)>,
     /// The object it is about.
@@ -272,10 +273,13 @@ pub fn mode_of(finding: &Finding, policy: &Policy, inventory: &Inventory, user: 
 }
 
 fn weakest(finding: &Finding, policy: &Policy, inventory: &Inventory, user: &str, now: Timestamp) -> Resolved {
+    let Some(key) = finding.key else {
+        return Resolved { mode: Mode::Enforce, decided_by: "always enforced".to_owned(), exempt: false };
+    };
     let resolve = |scope: &Scope| {
         let labels = inventory.namespace(&scope.namespace).map(|meta| &meta.labels);
         let subject = Subject { namespace: &scope.namespace, labels, project: scope.project.as_deref(), user };
-        policy.resolve(finding.key, &subject, now)
+        policy.resolve(key, &subject, now)
     };
     let mut scopes = finding.scopes.iter().map(resolve);
     let first = scopes.next().unwrap_or_else(|| resolve(&Scope::default()));

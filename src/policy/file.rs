@@ -61,9 +61,17 @@ impl Policy {
             #[serde(default)]
             spec: GuardPolicySpec,
         }
-        let object: Object = serde_json::from_str(json).map_err(|error| ParseError::Format(error.to_string()))?;
+        // Nobody sees this text, so a line and a column in it would help nobody; the path of the field does.
+        let object: Object = serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(json))
+            .map_err(|error| ParseError::Format(at_path(&error)))?;
         Ok(Self::new(object.spec)?)
     }
+}
+
+fn at_path(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
+    let text = error.inner().to_string();
+    let problem = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem);
+    format!("{}: {problem}", error.path())
 }
 
 #[cfg(test)]

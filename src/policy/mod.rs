@@ -6,6 +6,7 @@ mod file;
 mod labels;
 mod matching;
 pub mod schema;
+pub mod status;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -14,9 +15,14 @@ pub use self::file::ParseError;
 pub use self::labels::Weakening;
 pub use self::matching::{Matcher, Subject};
 pub use self::schema::{Approvers, GuardPolicy, GuardPolicySpec, Mode, OnUnknown, RuleKey};
+pub use self::status::{Claims, Observed};
 
 /// Name of the one object that counts.
 pub const POLICY_NAME: &str = "default";
+/// API group of the object.
+pub const POLICY_GROUP: &str = "cascade-guard.io";
+/// Kind of the object.
+pub const POLICY_KIND: &str = "GuardPolicy";
 
 /// A policy that can be applied.
 #[derive(Clone, Debug)]

@@ -51,6 +51,7 @@ const PAGES: &[(&str, &str)] = &[
     ("docs/rules/sync-wave.md", include_str!("../../docs/rules/sync-wave.md")),
     ("docs/rules/runtime-dependency.md", include_str!("../../docs/rules/runtime-dependency.md")),
     ("docs/rules/control-plane.md", include_str!("../../docs/rules/control-plane.md")),
+    ("docs/rules/policy.md", include_str!("../../docs/rules/policy.md")),
 ];
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use crate::{
 
 static META: RuleMeta = RuleMeta {
     id: "approval-integrity",
-    key: RuleKey::NamespaceApproval,
+    key: Some(RuleKey::NamespaceApproval),
     summary: "Approvals, exempting labels and the break-glass key are written only by those who may",
     docs: "docs/rules/approval-integrity.md",
     operations: &[Operation::Create, Operation::Update],
@@ -198,7 +198,7 @@ fn labels(cx: &Context<'_>, old: &ObjectMeta, new: &ObjectMeta, findings: &mut V
             weakening.decided_by
         ))
         .remedy(how_to_get_the_right(&old.name));
-        finding.key = weakening.rule;
+        finding.key = Some(weakening.rule);
         findings.push(finding);
     }
 }
@@ -242,7 +242,7 @@ fn break_glass(cx: &Context<'_>, findings: &mut Vec<Finding>) {
     .check("break-glass")
     .detail(format!("{BREAK_GLASS} on {}: {who}", cx.request.target))
     .remedy(remedy);
-    finding.key = strictest(cx);
+    finding.key = Some(strictest(cx));
     findings.push(finding);
 }
 

@@ -22,7 +22,7 @@ use crate::{
 
 static META: RuleMeta = RuleMeta {
     id: "control-plane",
-    key: RuleKey::ControlPlane,
+    key: Some(RuleKey::ControlPlane),
     summary: "what Argo CD stands on (definitions, projects, its namespaces) is not deleted from under it",
     docs: "docs/rules/control-plane.md",
     operations: &[Operation::Delete],

@@ -11,6 +11,7 @@ mod control_plane;
 mod deletion;
 mod namespace_approval;
 pub mod namespace_content;
+mod policy;
 mod runtime_dependency;
 mod shared_claim;
 mod shared_update;
@@ -35,8 +36,8 @@ use crate::{
 pub struct RuleMeta {
     /// Stable id, as it stands in messages, metrics and annotations.
     pub id: &'static str,
-    /// Its key in the policy.
-    pub key: RuleKey,
+    /// Its key in the policy; `None` for a rule that no policy can weaken.
+    pub key: Option<RuleKey>,
     /// One line for people.
     pub summary: &'static str,
     /// Its page, below the root of the repository.
@@ -71,6 +72,7 @@ pub static RULES: &[&dyn Rule] = &[
     &approval_integrity::ApprovalIntegrity,
     &control_plane::ControlPlane,
     &runtime_dependency::RuntimeDependency,
+    &policy::UsablePolicy,
 ];
 
 /// Judges a request with what is known so far. While [`Facts::take_pending`] yields questions the result is provisional.

@@ -17,7 +17,7 @@ use crate::{
 
 static META: RuleMeta = RuleMeta {
     id: "namespace-approval",
-    key: RuleKey::NamespaceApproval,
+    key: Some(RuleKey::NamespaceApproval),
     summary: "a Namespace goes only with a valid approval on it",
     docs: "docs/rules/namespace-approval.md",
     operations: &[Operation::Delete],

@@ -22,7 +22,7 @@ use crate::{
 
 static META: RuleMeta = RuleMeta {
     id: "runtime-dependency",
-    key: RuleKey::RuntimeDependency,
+    key: Some(RuleKey::RuntimeDependency),
     summary: "Pods that stay keep their ServiceAccount and its rights",
     docs: "docs/rules/runtime-dependency.md",
     operations: &[Operation::Delete],
@@ -47,7 +47,7 @@ impl Rule for RuntimeDependency {
 
     fn check(&self, cx: &Context<'_>, findings: &mut Vec<Finding>) {
         // This rule reads more than any other, so it comes last and only where somebody wants to hear of it.
-        if cx.policy.is_off(META.key) {
+        if cx.policy.is_off(RuleKey::RuntimeDependency) {
             return;
         }
         let Some(deletion) = cx.deletion() else { return };

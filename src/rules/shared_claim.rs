@@ -14,7 +14,7 @@ use crate::{
 
 static META: RuleMeta = RuleMeta {
     id: "shared-claim",
-    key: RuleKey::SharedClaim,
+    key: Some(RuleKey::SharedClaim),
     summary: "a delete must not take what another Application still claims",
     docs: "docs/rules/shared-claim.md",
     operations: &[Operation::Delete],

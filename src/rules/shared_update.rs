@@ -22,7 +22,7 @@ use crate::{
 
 static META: RuleMeta = RuleMeta {
     id: "shared-update",
-    key: RuleKey::SharedUpdate,
+    key: Some(RuleKey::SharedUpdate),
     summary: "Updates that take something away from an object several Applications claim",
     docs: "docs/rules/shared-update.md",
     operations: &[Operation::Update],

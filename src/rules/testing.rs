@@ -9,7 +9,7 @@ use crate::{
     decision::{Decision, Effect},
     facts::{Answer, Question, Reading},
     judge::{Source, judge},
-    policy::Policy,
+    policy::{Mode, Policy},
     snapshot::Snapshot,
 };
 
@@ -28,6 +28,12 @@ impl World {
     pub(super) fn new(policy: &str) -> Self {
         let policy = Policy::new(serde_saphyr::from_str(policy).unwrap()).unwrap();
         Self { policy, snapshot: Snapshot::default(), approvers: Some(BTreeSet::new()) }
+    }
+
+    /// Under this ceiling.
+    pub(super) fn under(mut self, ceiling: Mode) -> Self {
+        self.policy = self.policy.with_ceiling(ceiling);
+        self
     }
 
     /// With these objects in it.

@@ -9,7 +9,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use parking_lot::RwLock;
 
 use super::{Readiness, listener::Peer};
@@ -30,6 +30,8 @@ pub struct Admin {
     pub metrics: Arc<Metrics>,
     /// What the metrics of the claim index are taken from.
     pub inventory: Arc<RwLock<Inventory>>,
+    /// What has been terminating for this long is counted as stuck.
+    pub stuck_after: SignedDuration,
     /// What `/log-filter` changes, if the process logs.
     pub log: Option<LogFilter>,
 }
@@ -59,7 +61,7 @@ async fn readyz(State(admin): State<Admin>) -> Response {
 }
 
 async fn metrics(State(admin): State<Admin>) -> Response {
-    admin.metrics.observe_inventory(&admin.inventory.read(), Timestamp::now());
+    admin.metrics.observe_inventory(&admin.inventory.read(), Timestamp::now(), admin.stuck_after);
     ([(header::CONTENT_TYPE, CONTENT_TYPE)], admin.metrics.encode()).into_response()
 }
 

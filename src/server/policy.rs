@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::content::Content;
 use crate::{
-    policy::{Mode, ParseError, Policy},
+    policy::{Mode, Observed, ParseError, Policy},
     telemetry::Metrics,
 };
 
@@ -18,13 +18,14 @@ pub struct LivePolicy {
     ceiling: Mode,
     metrics: Arc<Metrics>,
     changes: watch::Sender<()>,
+    observed: watch::Sender<Option<Observed>>,
 }
 
 impl LivePolicy {
     /// Puts a policy in force, under a ceiling that also holds for all that follow.
     pub fn new(policy: Policy, ceiling: Mode, metrics: Arc<Metrics>) -> Self {
         let current = ArcSwap::from_pointee(policy.with_ceiling(ceiling));
-        Self { current, ceiling, metrics, changes: watch::Sender::new(()) }
+        Self { current, ceiling, metrics, changes: watch::Sender::new(()), observed: watch::Sender::new(None) }
     }
 
     /// The policy in force now.
@@ -35,6 +36,16 @@ impl LivePolicy {
     /// Wakes whenever another policy is in force.
     pub fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
+    }
+
+    /// The GuardPolicy object that the cluster holds; `None` where there is none, or where a file stands instead of it.
+    pub fn observed(&self) -> watch::Receiver<Option<Observed>> {
+        self.observed.subscribe()
+    }
+
+    /// Says which GuardPolicy object the cluster holds, after its spec was offered.
+    pub fn observe(&self, observed: Option<Observed>) {
+        self.observed.send_replace(observed);
     }
 
     /// Puts a changed policy in force if it is a good one. `origin` says where it comes from, for the log.

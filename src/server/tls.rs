@@ -68,8 +68,14 @@ impl TlsFiles {
 /// included, and leaves established connections alone.
 #[derive(Debug)]
 pub struct ServerTls {
-    config: ArcSwap<ServerConfig>,
+    serving: ArcSwap<Serving>,
     metrics: Arc<Metrics>,
+}
+
+#[derive(Debug)]
+struct Serving {
+    config: Arc<ServerConfig>,
+    not_after: Timestamp,
 }
 
 impl ServerTls {
@@ -78,9 +84,9 @@ impl ServerTls {
     /// # Errors
     /// When they cannot be served; the error says which of them is wrong and why.
     pub fn new(cert: &[u8], key: &[u8], client_ca: Option<&[u8]>, metrics: Arc<Metrics>) -> Result<Self, TlsError> {
-        let (config, not_after) = server_config(cert, key, client_ca)?;
-        metrics.set_certificate_not_after(not_after);
-        Ok(Self { config: ArcSwap::from_pointee(config), metrics })
+        let serving = server_config(cert, key, client_ca)?;
+        metrics.set_certificate_not_after(serving.not_after);
+        Ok(Self { serving: ArcSwap::from_pointee(serving), metrics })
     }
 
     /// Serves the pair in `files`; the second part of the result follows their changes once it is run.
@@ -101,8 +107,9 @@ impl ServerTls {
     pub async fn follow(self: Arc<Self>, content: Content, every: Duration) -> anyhow::Result<()> {
         let never = content.follow("the certificate", every, |bytes| {
             match server_config(&bytes[0], &bytes[1], bytes.get(2).map(Vec::as_slice)) {
-                Ok((config, not_after)) => {
-                    self.config.store(Arc::new(config));
+                Ok(serving) => {
+                    let not_after = serving.not_after;
+                    self.serving.store(Arc::new(serving));
                     self.metrics.set_certificate_not_after(not_after);
                     tracing::info!(%not_after, "serving the new certificate");
                 }
@@ -116,11 +123,16 @@ impl ServerTls {
 
     /// An acceptor for one handshake.
     pub fn acceptor(&self) -> TlsAcceptor {
-        TlsAcceptor::from(self.config.load_full())
+        TlsAcceptor::from(self.serving.load().config.clone())
+    }
+
+    /// When the certificate that is being served expires.
+    pub fn not_after(&self) -> Timestamp {
+        self.serving.load().not_after
     }
 }
 
-fn server_config(cert: &[u8], key: &[u8], client_ca: Option<&[u8]>) -> Result<(ServerConfig, Timestamp), TlsError> {
+fn server_config(cert: &[u8], key: &[u8], client_ca: Option<&[u8]>) -> Result<Serving, TlsError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let chain = certificates(cert).map_err(TlsError::Certificate)?;
     let not_after = not_after(&chain[0])?;
@@ -143,7 +155,7 @@ fn server_config(cert: &[u8], key: &[u8], client_ca: Option<&[u8]>) -> Result<(S
     let mut config = builder.with_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(pair)));
     // The API server speaks HTTP/1.1 to a Service. Offering nothing else keeps a loopback test from using another path.
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok((config, not_after))
+    Ok(Serving { config: Arc::new(config), not_after })
 }
 
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {

@@ -3,7 +3,7 @@
 
 use std::{sync::atomic::AtomicU64, time::Duration};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use prometheus_client::{
     encoding::{EncodeLabelSet, text},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram, info::Info},
@@ -59,7 +59,7 @@ impl Lookup {
     }
 }
 
-/// Kinds whose deletion is watched.
+/// Kinds whose deletion is always watched; those that a flag names come on top.
 const TERMINATING_KINDS: [&str; 3] = ["Namespace", "Application", "ApplicationSet"];
 
 /// Every value a label may have; `None` for a label that is not known.
@@ -96,7 +96,7 @@ struct OutcomeLabel {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct KindLabel {
-    kind: &'static str,
+    kind: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -199,7 +199,7 @@ impl Metrics {
         registry.register("live_lookups", "Reads of the live cluster for a decision", self.lookups.clone());
         registry.register(
             "terminating_objects",
-            "Objects that are being deleted at this moment",
+            "Objects that have been terminating for longer than --terminating-after",
             self.terminating.clone(),
         );
         registry.register_with_unit(
@@ -272,6 +272,11 @@ impl Metrics {
         self.lookups.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc();
     }
 
+    /// How many reads of the live cluster have ended so.
+    pub fn lookups(&self, outcome: Lookup) -> u64 {
+        self.lookups.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).get()
+    }
+
     /// Counts a change of the policy.
     pub fn count_policy_reload(&self, accepted: bool) {
         let result = if accepted { "accepted" } else { "rejected" };
@@ -288,8 +293,8 @@ impl Metrics {
         self.last_event.set(at.as_duration().as_secs_f64());
     }
 
-    /// Takes over what the inventory says of itself.
-    pub fn observe_inventory(&self, inventory: &Inventory, now: Timestamp) {
+    /// Takes over what the inventory says of itself. What has been terminating for `stuck_after` is counted as such.
+    pub fn observe_inventory(&self, inventory: &Inventory, now: Timestamp, stuck_after: SignedDuration) {
         let mut applications = 0;
         let mut began: [Vec<Timestamp>; 3] = Default::default();
         for (_, app) in inventory.applications() {
@@ -302,10 +307,19 @@ impl Metrics {
         self.claims.set(i64::try_from(inventory.claims().len()).unwrap_or(i64::MAX));
         self.ready.set(i64::from(inventory.is_ready()));
         for (kind, began) in TERMINATING_KINDS.into_iter().zip(began) {
-            let age = began.iter().min().map_or(0.0, |oldest| now.duration_since(*oldest).as_secs_f64().max(0.0));
-            self.terminating.get_or_create(&KindLabel { kind }).set(i64::try_from(began.len()).unwrap_or(i64::MAX));
-            self.oldest.get_or_create(&KindLabel { kind }).set(age);
+            self.observe_terminating(kind, &began, now, stuck_after);
         }
+    }
+
+    /// Takes over since when the objects of a kind have been terminating. The age of the oldest is told from its first
+    /// second, so that an alert can have a threshold of its own.
+    pub fn observe_terminating(&self, kind: &str, began: &[Timestamp], now: Timestamp, stuck_after: SignedDuration) {
+        let age = |since: &Timestamp| now.duration_since(*since);
+        let stuck = began.iter().filter(|since| age(since) >= stuck_after).count();
+        let oldest = began.iter().map(age).max().map_or(0.0, |age| age.as_secs_f64().max(0.0));
+        let label = KindLabel { kind: kind.to_owned() };
+        self.terminating.get_or_create(&label).set(i64::try_from(stuck).unwrap_or(i64::MAX));
+        self.oldest.get_or_create(&label).set(oldest);
     }
 
     /// All metrics as text.

@@ -11,9 +11,11 @@ mod harness;
 mod hooks;
 mod incidents;
 mod install;
+mod live;
 mod matching;
 mod outage;
 mod policy;
+mod reports;
 mod ways_out;
 
 use std::process::ExitCode;
@@ -34,6 +36,8 @@ fn main() -> anyhow::Result<ExitCode> {
         commands::tests(),
         matching::tests(),
         outage::tests(),
+        live::tests(),
+        reports::tests(),
     ];
     stage::run(tests.into_iter().flatten().collect())
 }

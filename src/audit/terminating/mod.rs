@@ -114,7 +114,7 @@ pub fn is_stuck(since: Timestamp, now: Timestamp, after: SignedDuration) -> bool
 }
 
 /// Every stuck object, the oldest first.
-pub(super) async fn find<V: View, S: Source>(world: &World<'_, V, S>, options: &Options) -> Vec<Stuck> {
+pub async fn find<V: View, S: Source>(world: &World<'_, V, S>, options: &Options) -> Vec<Stuck> {
     let stuck: Vec<&Subject> = world
         .objects
         .iter()
@@ -130,7 +130,8 @@ pub(super) async fn find<V: View, S: Source>(world: &World<'_, V, S>, options: &
         by_namespace.entry(&subject.object.namespace).or_default().push(place);
     }
     let mut bodies: HashMap<ObjectRef, Arc<RawValue>> = HashMap::new();
-    each_object(world.source, stuck.iter().map(|subject| subject.object.clone()), |object, reading| {
+    let named: Vec<ObjectRef> = stuck.iter().map(|subject| subject.object.clone()).collect();
+    each_object(world.source, named, |object, reading| {
         if let Reading::Found(raw) = reading {
             bodies.insert(object.clone(), raw);
         }

@@ -109,7 +109,13 @@ impl Server {
         let plain = Port {
             listener: TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?,
             transport: Transport::Plain,
-            app: admin::router(admin::Admin { readiness: readiness.clone(), metrics, inventory, log: None }),
+            app: admin::router(admin::Admin {
+                readiness: readiness.clone(),
+                metrics,
+                inventory,
+                stuck_after: SignedDuration::ZERO,
+                log: None,
+            }),
         };
         let webhook = Port {
             listener: TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?,

@@ -35,7 +35,7 @@ use crate::{
 /// What the rule is called and about.
 pub static META: RuleMeta = RuleMeta {
     id: "sync-wave",
-    key: RuleKey::SyncWave,
+    key: Some(RuleKey::SyncWave),
     summary: "Hooks whose phase and wave can never work",
     docs: "docs/rules/sync-wave.md",
     operations: &[Operation::Create, Operation::Update],

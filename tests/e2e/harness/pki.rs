@@ -42,6 +42,15 @@ impl Authority {
         self.sign(CertificateParams::new(names)?, ExtendedKeyUsagePurpose::ServerAuth)
     }
 
+    /// The same, valid for another day only.
+    pub fn short_lived_server(&self) -> Result<Pair> {
+        let mut params = CertificateParams::new(vec!["localhost".to_owned(), "127.0.0.1".to_owned()])?;
+        let end = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(24);
+        params.not_after =
+            rcgen::date_time_ymd(1970, 1, 1) + std::time::Duration::from_secs(u64::try_from(end.as_second())?);
+        self.sign(params, ExtendedKeyUsagePurpose::ServerAuth)
+    }
+
     /// A certificate by which the API server knows `user`, a member of `group`.
     pub fn client(&self, user: &str, group: &str) -> Result<Pair> {
         let mut params = CertificateParams::default();

@@ -1,6 +1,9 @@
 //! Control plane, manifests, guard and the people of the tests, started once for all of them.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::{
@@ -19,6 +22,8 @@ use super::{guard::Guard, manifests, outcome::refusal, plane::ControlPlane, wait
 
 /// What the tests share.
 pub struct World {
+    /// Files of this run.
+    pub folder: PathBuf,
     pub plane: ControlPlane,
     pub guard: Guard,
     /// A platform engineer with every right of RBAC.
@@ -53,7 +58,7 @@ impl World {
             manifests::point_to(&mut configuration, guard.port, &guard.ca_bundle)?;
             manifests::apply(&admin, &configuration).await?;
         }
-        let world = Self { plane, guard, ops, argocd, stage: RwLock::new(()) };
+        let world = Self { folder: folder.to_owned(), plane, guard, ops, argocd, stage: RwLock::new(()) };
         world.wait_for_protection().await?;
         Ok(world)
     }

@@ -1,0 +1,127 @@
+//! What a server of a live cluster does besides answering: status, alarm, reports, the watch on what is stuck.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::SignedDuration;
+use kube::Client;
+use parking_lot::RwLock;
+use tokio::task::JoinSet;
+
+use crate::{
+    cluster::{Alarm, Health, Kinds, LiveSource, StatusWriter, StuckWatch, reports::Reporter},
+    inventory::Inventory,
+    object::GroupKind,
+    server::{LivePolicy, Readiness, ServerTls},
+    telemetry::Metrics,
+};
+
+/// Flags of these duties.
+#[derive(Clone, Debug, clap::Args)]
+pub struct DutyArgs {
+    /// The time from one audit of the cluster to the next; its reports are kept where openreports.io or wgpolicyk8s.io is
+    /// installed
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
+    report_interval: SignedDuration,
+    /// Keep no reports in the cluster
+    #[arg(long, conflicts_with = "report_interval")]
+    no_reports: bool,
+    /// What has been terminating for this long is stuck: counted, logged once a day, reported
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
+    pub terminating_after: SignedDuration,
+    /// A further kind to watch for stuck deletions, such as Job.batch; may be given several times, and needs the right to
+    /// list it
+    #[arg(long, value_name = "KIND.GROUP", value_parser = kind)]
+    terminating_kind: Vec<GroupKind>,
+}
+
+/// What the duties work on.
+pub struct Duties {
+    /// The connection.
+    pub client: Client,
+    /// What the API server serves.
+    pub kinds: Arc<Kinds>,
+    /// Who reads the cluster.
+    pub source: LiveSource,
+    /// What the cluster looks like.
+    pub inventory: Arc<RwLock<Inventory>>,
+    /// What is in force.
+    pub policy: Arc<LivePolicy>,
+    /// Whether reviews can be judged.
+    pub readiness: Arc<Readiness>,
+    /// Whether watches go on.
+    pub health: Arc<Health>,
+    /// What is served.
+    pub tls: Arc<ServerTls>,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+}
+
+impl Duties {
+    /// Begins them all.
+    pub fn begin(self, args: &DutyArgs, background: &mut JoinSet<anyhow::Result<()>>) {
+        let Self { client, kinds, source, inventory, policy, readiness, health, tls, metrics } = self;
+        let source = source.gently();
+        let status = StatusWriter {
+            client: client.clone(),
+            policy: policy.clone(),
+            readiness: readiness.clone(),
+            health: health.clone(),
+        };
+        background.spawn(status.run());
+        let alarm = Alarm {
+            client: client.clone(),
+            policy: policy.clone(),
+            readiness: readiness.clone(),
+            health,
+            tls,
+            metrics: metrics.clone(),
+        };
+        background.spawn(alarm.run());
+        let stuck = StuckWatch {
+            source: source.clone(),
+            inventory: inventory.clone(),
+            policy: policy.clone(),
+            metrics,
+            after: args.terminating_after,
+            kinds: args.terminating_kind.clone(),
+        };
+        background.spawn(stuck.run());
+        if !args.no_reports {
+            let every = Duration::try_from(args.report_interval).unwrap_or(Duration::from_secs(3600));
+            let stuck_after = args.terminating_after;
+            let reporter = Reporter { client, kinds, source, inventory, policy, readiness, every, stuck_after };
+            background.spawn(reporter.run());
+        }
+    }
+}
+
+fn duration(text: &str) -> Result<SignedDuration, String> {
+    match text.parse::<SignedDuration>() {
+        Ok(duration) if duration.is_positive() => Ok(duration),
+        _ => Err("write a time span longer than zero, such as 90s, 10m or 2h".to_owned()),
+    }
+}
+
+/// `Job.batch`, or `Pod` for the core group.
+fn kind(text: &str) -> Result<GroupKind, String> {
+    let (kind, group) = text.split_once('.').unwrap_or((text, ""));
+    if kind.starts_with(|first: char| first.is_ascii_uppercase()) {
+        Ok(GroupKind::new(group, kind))
+    } else {
+        Err("write it as Kind.group, such as Job.batch or Certificate.cert-manager.io".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_read_as_they_are_written_everywhere() {
+        assert_eq!(kind("Job.batch"), Ok(GroupKind::new("batch", "Job")));
+        assert_eq!(kind("Certificate.cert-manager.io"), Ok(GroupKind::new("cert-manager.io", "Certificate")));
+        assert_eq!(kind("Pod"), Ok(GroupKind::new("", "Pod")));
+        assert!(kind("jobs.batch").is_err());
+        assert!(duration("0s").is_err() && duration("soon").is_err() && duration("90s").is_ok());
+    }
+}

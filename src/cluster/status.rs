@@ -1,0 +1,149 @@
+//! Writes the status of the GuardPolicy: from a timer and on change, never because of a review.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use kube::{
+    Api, Client, Resource,
+    api::{Patch, PatchParams},
+    core::{NotUsed, Object},
+    discovery::ApiResource,
+};
+use serde::Serialize;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{Health, client::in_words};
+use crate::{
+    policy::{
+        Claims, GuardPolicy, Observed, POLICY_NAME,
+        schema::{GuardPolicyStatus, Mode},
+    },
+    server::{Condition, LivePolicy, Readiness},
+};
+
+/// Under this name the fields of the status are ours.
+pub const FIELD_MANAGER: &str = "cascade-guard";
+
+/// How often the guard looks whether it has something new to say.
+const EVERY: Duration = Duration::from_secs(10);
+/// How often it looks whether what it said still stands there. Two replicas that see different things (one has just
+/// started, or has lost its watch) contradict each other only so often.
+const LOOK_AGAIN: Duration = Duration::from_secs(600);
+/// A replica that has just started lists everything first. Only when that takes longer than this does it say so, because
+/// the replicas before it are still there and know better.
+const START: Duration = Duration::from_secs(120);
+
+/// Writes the status of the GuardPolicy that is in force. Where a file stands instead of it, there is nothing to write.
+pub struct StatusWriter {
+    /// The connection.
+    pub client: Client,
+    /// What is in force.
+    pub policy: Arc<LivePolicy>,
+    /// Whether claims are known.
+    pub readiness: Arc<Readiness>,
+    /// Whether they can still be followed.
+    pub health: Arc<Health>,
+}
+
+/// What the status says, times aside.
+#[derive(Clone, Debug, PartialEq)]
+struct Said {
+    observed: Observed,
+    claims: Claims,
+    modes: std::collections::BTreeMap<String, Mode>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Applied<'a> {
+    api_version: String,
+    kind: String,
+    metadata: Identity<'a>,
+    status: &'a GuardPolicyStatus,
+}
+
+/// The UID makes the API server refuse the status of an object that has since been replaced by another.
+#[derive(Debug, Serialize)]
+struct Identity<'a> {
+    name: &'a str,
+    uid: &'a str,
+}
+
+impl StatusWriter {
+    /// Writes for ever.
+    ///
+    /// # Errors
+    /// When the policy is no longer there to be asked, which does not happen while `self` holds it.
+    pub async fn run(self) -> anyhow::Result<()> {
+        let mut observed = self.policy.observed();
+        let _ = timeout(START, self.readiness.wait_for(Condition::Claims)).await;
+        let mut last: Option<(Said, Instant)> = None;
+        let mut trouble: Option<String> = None;
+        loop {
+            let seen = observed.borrow_and_update().clone();
+            if let Some(seen) = seen {
+                match self.write(seen, last.as_ref()).await {
+                    Ok(Some(said)) => last = Some((said, Instant::now())),
+                    Ok(None) => {}
+                    // The next turn tries again; the log says once why it does not succeed.
+                    Err(error) => {
+                        let reason = in_words(&error);
+                        if trouble.as_ref() != Some(&reason) {
+                            tracing::warn!(reason, "the status of GuardPolicy default cannot be written");
+                        }
+                        trouble = Some(reason);
+                        sleep(EVERY).await;
+                        continue;
+                    }
+                }
+                trouble = None;
+            }
+            tokio::select! {
+                changed = observed.changed() => changed?,
+                () = sleep(EVERY) => {}
+            }
+        }
+    }
+
+    /// Makes the status say what is so, and returns that; `None` if there was no need to look.
+    async fn write(&self, observed: Observed, last: Option<&(Said, Instant)>) -> Result<Option<Said>, kube::Error> {
+        let now = Timestamp::now();
+        let (policy, claims) = (self.policy.load(), self.claims(now));
+        let wanted = |before: &GuardPolicyStatus| GuardPolicyStatus::of(&policy, &observed, &claims, before, now);
+        let said = Said {
+            observed: observed.clone(),
+            claims: claims.clone(),
+            modes: wanted(&GuardPolicyStatus::default()).modes,
+        };
+        if last.is_some_and(|(before, at)| *before == said && at.elapsed() < LOOK_AGAIN) {
+            return Ok(None);
+        }
+        // The spec may be one that cannot be decoded, and so may a status of another version of the guard.
+        let kind = ApiResource::erase::<GuardPolicy>(&());
+        let policies: Api<Object<NotUsed, serde_json::Value>> = Api::all_with(self.client.clone(), &kind);
+        let Some(stored) = policies.get_opt(POLICY_NAME).await? else { return Ok(None) };
+        if stored.metadata.uid.as_deref() != Some(&observed.uid) {
+            // The watch has not delivered yet what is there now.
+            return Ok(None);
+        }
+        let before: Option<GuardPolicyStatus> = stored.status.and_then(|status| serde_json::from_value(status).ok());
+        let status = wanted(before.as_ref().unwrap_or(&GuardPolicyStatus::default()));
+        if before.as_ref() != Some(&status) {
+            let metadata = Identity { name: POLICY_NAME, uid: &observed.uid };
+            let (api_version, kind) = (GuardPolicy::api_version(&()).into_owned(), GuardPolicy::kind(&()).into_owned());
+            let applied = Patch::Apply(Applied { api_version, kind, metadata, status: &status });
+            policies.patch_status(POLICY_NAME, &PatchParams::apply(FIELD_MANAGER).force(), &applied).await?;
+            tracing::debug!(generation = observed.generation, "the status of GuardPolicy default was written");
+        }
+        Ok(Some(said))
+    }
+
+    fn claims(&self, now: Timestamp) -> Claims {
+        let missing = self.readiness.report().into_iter().find(|(condition, _)| *condition == Condition::Claims);
+        match (missing, self.health.stale(now)) {
+            (Some((_, why)), _) => Claims::NotSynced(why),
+            (None, Some(why)) => Claims::Stale(why),
+            (None, None) => Claims::Synced,
+        }
+    }
+}
