@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::{
     harness::{
-        argo::{Application, CASCADE, applications, entry},
+        argo::{Application, CASCADE, Entry, applications, entry},
         outcome::refused,
         wait::eventually,
         world::{World, dry_run},
@@ -40,8 +40,7 @@ async fn tree_of_applications_is_judged_by_its_leaves(world: &World) -> Result<(
         applications.delete("tree-root", &dry_run()).await.map(drop).context("nobody else claims anything yet")
     })
     .await?;
-    Application::create(world, "tree-other", "tree", &[CASCADE], &shared.clone().map(|entry| entry.out_of_sync()))
-        .await?;
+    Application::create(world, "tree-other", "tree", &[CASCADE], &shared.clone().map(Entry::out_of_sync)).await?;
     eventually("the guard to know the other claim", async || {
         let words = ["shared-claim", "argocd/tree-other", "Role tree/leaf", "argocd/tree-leaf"];
         refused(applications.delete("tree-root", &dry_run()).await, "applications", &words)
@@ -115,8 +114,7 @@ async fn object_that_changes_hands_changes_the_verdict(world: &World) -> Result<
     let old = Application::create(world, "hands-old", "hands", &[CASCADE], &list).await?;
     old.sync(&list).await?;
     let new =
-        Application::create(world, "hands-new", "hands", &[CASCADE], &list.clone().map(|entry| entry.out_of_sync()))
-            .await?;
+        Application::create(world, "hands-new", "hands", &[CASCADE], &list.clone().map(Entry::out_of_sync)).await?;
     let applications = applications(world);
     eventually("the guard to know both", async || {
         refused(applications.delete("hands-old", &dry_run()).await, "applications", &["argocd/hands-new"])
