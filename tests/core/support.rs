@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use cascade_guard::{
     admission::{self, Response},
     audit::{self, Document, Options, World},
-    decision::render,
+    decision::{Decision, render},
     inventory::Inventory,
     judge::judge,
     policy::{GuardPolicySpec, Policy},
@@ -56,10 +56,21 @@ pub fn review(
     now: Timestamp,
 ) -> Response {
     let body = body_of(request);
+    let decision = decide(request, snapshot, inventory, policy, now);
+    render(&decision, &admission::decode(body.as_bytes()).unwrap())
+}
+
+/// What becomes of one request, before it is put into words.
+pub fn decide(
+    request: &Value,
+    snapshot: &Snapshot,
+    inventory: &Inventory,
+    policy: &Policy,
+    now: Timestamp,
+) -> Decision {
+    let body = body_of(request);
     let request = admission::decode(body.as_bytes()).unwrap();
-    let decision =
-        futures::executor::block_on(judge(&request, inventory, policy, snapshot, now, || Duration::from_secs(60)));
-    render(&decision, &request)
+    futures::executor::block_on(judge(&request, inventory, policy, snapshot, now, || Duration::from_secs(60)))
 }
 
 /// Message and warnings, in lower case.
