@@ -7,6 +7,7 @@ mod certs;
 mod completions;
 mod crds;
 mod demo;
+mod doctor;
 mod duties;
 mod lint;
 mod live;
@@ -62,6 +63,8 @@ enum Command {
     Audit(audit::Args),
     /// Judge recorded requests: what would have been refused, what another policy would change
     Replay(replay::Args),
+    /// Prove that protection is live: a delete that must not pass is tried as a dry run
+    Doctor(doctor::Args),
     /// Look into the policy
     #[command(subcommand)]
     Policy(policy::Command),
@@ -89,6 +92,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Approvals(args) => approvals::run(&args),
         Command::Audit(args) => audit::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Policy(command) => policy::run(&command),
     }
 }

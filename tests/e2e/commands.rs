@@ -13,7 +13,7 @@ use crate::{
     tests,
 };
 
-tests!(commands_over_the_cluster_see_who_claims_what);
+tests!(commands_over_the_cluster_see_who_claims_what, doctor_tells_protection_from_its_absence);
 
 /// Runs the binary against the cluster as its administrator.
 fn run(folder: &Path, arguments: &[&str]) -> Result<(i32, String)> {
@@ -66,5 +66,25 @@ async fn commands_over_the_cluster_see_who_claims_what(world: &World) -> Result<
         code == 1 && text.contains("commands-old") && text.contains("commands-new"),
         "the audit missed the overlap"
     );
+    Ok(())
+}
+
+async fn doctor_tells_protection_from_its_absence(world: &World) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    fs::write(folder.path().join("admin.kubeconfig"), world.plane.kubeconfig(&world.plane.administrator()?))?;
+    let policy = |mode: &str| -> Result<String> {
+        let path = folder.path().join(format!("{mode}.yaml"));
+        let text = format!(
+            "{{apiVersion: cascade-guard.io/v1alpha1, kind: GuardPolicy, spec: {{rules: {{namespaceApproval: {{mode: {mode}}}}}}}}}"
+        );
+        fs::write(&path, text)?;
+        Ok(path.display().to_string())
+    };
+    let (code, text) = run(folder.path(), &["doctor", "--policy", &policy("enforce")?])?;
+    ensure!(code == 0 && text.contains("was refused by the guard"), "{text}");
+    let (code, text) = run(folder.path(), &["doctor", "--policy", &policy("audit")?])?;
+    ensure!(code == 1 && text.contains("PROBLEM  policy"), "{text}");
+    let (code, text) = run(folder.path(), &["doctor", "--policy", &policy("enforce")?, "--configuration", "other"])?;
+    ensure!(code == 1 && text.contains("there is no ValidatingWebhookConfiguration other"), "{text}");
     Ok(())
 }

@@ -1,0 +1,154 @@
+//! `doctor`: proof that the protection is live. What is written in objects can look right while nothing is refused, so the
+//! last word has a delete that must not pass: of a Namespace nobody approved, as a dry run on the server.
+
+use std::process::ExitCode;
+
+use k8s_openapi::api::{admissionregistration::v1::ValidatingWebhookConfiguration, core::v1::Namespace};
+use kube::{Api, Client, api::DeleteParams};
+use serde::Serialize;
+
+use super::{
+    live::{self, ClusterArgs, in_words},
+    output::{self, Format},
+    world::PolicyArgs,
+};
+use crate::policy::{Mode, Policy, RuleKey, Subject};
+
+/// Arguments of `doctor`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Namespace whose delete is tried as a dry run; by default Argo CD's own
+    #[arg(long, value_name = "NAMESPACE")]
+    canary: Option<String>,
+    /// Name of the webhook configuration
+    #[arg(long, default_value = "cascade-guard", value_name = "NAME")]
+    configuration: String,
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    output: Format,
+    #[command(flatten)]
+    policy: PolicyArgs,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Check {
+    what: &'static str,
+    healthy: bool,
+    detail: String,
+}
+
+/// Exit 0 everything is as it must be, 1 something is not.
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let checks = runtime.block_on(examine(args))?;
+    match args.output {
+        Format::Table => {
+            for check in &checks {
+                output::line(&format!(
+                    "{}  {}: {}",
+                    if check.healthy { "ok     " } else { "PROBLEM" },
+                    check.what,
+                    check.detail
+                ))?;
+            }
+        }
+        Format::Json | Format::Yaml => output::structured(args.output, &checks)?,
+    }
+    Ok(ExitCode::from(u8::from(checks.iter().any(|check| !check.healthy))))
+}
+
+async fn examine(args: &Args) -> anyhow::Result<Vec<Check>> {
+    let client = args.cluster.connect().await?;
+    let user = live::current_user(&client).await?;
+    let policy = live::policy(&client, &args.policy).await?;
+    let canary = args.canary.clone().unwrap_or_else(|| policy.spec.argocd.namespace.clone());
+    Ok(vec![
+        configuration(&client, &args.configuration).await,
+        modes(&policy, &canary, &user.username),
+        refusal(&client, &canary).await,
+    ])
+}
+
+/// What nobody can bring back: deletes of these must not pass while the guard is away.
+const FINAL: [&str; 4] = ["namespaces", "applications", "applicationsets", "customresourcedefinitions"];
+
+/// Whether the API server is told to ask, and whom to trust.
+async fn configuration(client: &Client, name: &str) -> Check {
+    let what = "webhook configuration";
+    let found = Api::<ValidatingWebhookConfiguration>::all(client.clone()).get_opt(name).await;
+    let webhooks = match found {
+        Ok(Some(found)) => found.webhooks.unwrap_or_default(),
+        Ok(None) => {
+            let detail = format!("there is no ValidatingWebhookConfiguration {name}; nothing asks the guard");
+            return Check { what, healthy: false, detail };
+        }
+        Err(error) => {
+            return Check { what, healthy: false, detail: format!("it cannot be read: {:#}", in_words(error)) };
+        }
+    };
+    let distrusted: Vec<&str> = webhooks
+        .iter()
+        .filter(|webhook| webhook.client_config.ca_bundle.as_ref().is_none_or(|bundle| bundle.0.is_empty()))
+        .map(|webhook| webhook.name.as_str())
+        .collect();
+    let open: Vec<&str> = webhooks
+        .iter()
+        .filter(|webhook| webhook.failure_policy.as_deref() == Some("Ignore"))
+        .filter(|webhook| {
+            webhook.rules.iter().flatten().any(|rule| {
+                rule.operations.iter().flatten().any(|operation| operation == "DELETE")
+                    && rule.resources.iter().flatten().any(|resource| FINAL.contains(&resource.as_str()))
+            })
+        })
+        .map(|webhook| webhook.name.as_str())
+        .collect();
+    if webhooks.is_empty() || !distrusted.is_empty() {
+        let detail = format!("no caBundle for {}: the API server cannot trust the guard", distrusted.join(", "));
+        return Check { what, healthy: false, detail };
+    }
+    if !open.is_empty() {
+        let detail = format!("deletes pass while the guard does not answer: {} fails open", open.join(", "));
+        return Check { what, healthy: false, detail };
+    }
+    Check { what, healthy: true, detail: format!("{} entries, deletes fail closed", webhooks.len()) }
+}
+
+/// Whether the policy would refuse the canary at all.
+fn modes(policy: &Policy, canary: &str, user: &str) -> Check {
+    let subject = Subject { namespace: canary, labels: None, project: None, user };
+    let modes: Vec<String> =
+        RuleKey::ALL.iter().map(|rule| format!("{} {}", rule.as_str(), policy.base_mode(*rule).as_str())).collect();
+    let resolved = policy.resolve(RuleKey::NamespaceApproval, &subject, jiff::Timestamp::now());
+    let healthy = resolved.mode == Mode::Enforce;
+    let why = if healthy {
+        String::new()
+    } else {
+        format!(
+            "; nothing refuses the delete of Namespace {canary}, {} is {} by {}",
+            RuleKey::NamespaceApproval.as_str(),
+            resolved.mode.as_str(),
+            resolved.decided_by
+        )
+    };
+    Check { what: "policy", healthy, detail: format!("{}{why}", modes.join(", ")) }
+}
+
+/// Whether a delete that must not pass is refused, by the guard and by nobody else.
+async fn refusal(client: &Client, canary: &str) -> Check {
+    let what = "canary";
+    let tried = format!("a dry run of deleting Namespace {canary}");
+    let parameters = DeleteParams { dry_run: true, ..DeleteParams::default() };
+    let (healthy, detail) = match Api::<Namespace>::all(client.clone()).delete(canary, &parameters).await {
+        Ok(_) => (false, format!("{tried} was admitted: the guard was not asked, or its policy lets it pass")),
+        Err(kube::Error::Api(status)) if status.message.contains("cascade-guard refuses") => {
+            (true, format!("{tried} was refused by the guard"))
+        }
+        Err(kube::Error::Api(status)) if status.message.contains("failed calling webhook") => {
+            (false, format!("{tried} failed because the guard does not answer: {}", status.message))
+        }
+        Err(error) => (false, format!("{tried} says nothing about the guard: {:#}", in_words(error))),
+    };
+    Check { what, healthy, detail }
+}
