@@ -61,8 +61,10 @@ fn message(decision: &Decision, request: &Request<'_>) -> String {
     let mut notes: Vec<&str> = Vec::new();
     for group in groups(decision, |outcome| outcome.effect == Effect::Refused) {
         let first = &group.outcomes[0].finding;
-        lines.push(format!("[{}] {}", label(&group), first.summary));
         let details: Vec<_> = group.outcomes.iter().filter(|outcome| !outcome.finding.detail.is_empty()).collect();
+        // The number stands in front, where nothing is ever cut.
+        let number = if details.len() > MAX_OBJECTS { format!(" ({} in all)", details.len()) } else { String::new() };
+        lines.push(format!("[{}] {}{number}", label(&group), first.summary));
         for outcome in details.iter().take(MAX_OBJECTS) {
             lines.push(format!("- {}", clip(&outcome.finding.detail, 200)));
         }

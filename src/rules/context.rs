@@ -136,18 +136,26 @@ impl<'a> Context<'a> {
     }
 
     /// The finding of a rule that cannot judge before the inventory is complete. Deletes cannot be undone and are
-    /// refused; anything else only earns a warning.
-    pub(super) fn not_ready(&self, rule: &'static RuleMeta) -> Finding {
-        let severity = if self.request.operation == Operation::Delete { Severity::Deny } else { Severity::Warn };
-        Finding::new(
-            rule,
-            severity,
-            self.request.target.clone(),
-            "cascade-guard is not ready: its caches of Applications are still being filled, so nobody can tell what this would take along",
-        )
-        .check("not-ready")
-        .detail(format!("{} cannot be judged before the caches are in sync", self.request.target))
-        .remedy("try again in a few seconds; kubectl -n cascade-guard get pods shows whether it becomes ready")
+    /// refused, except those that go anyway: the content of a Terminating Namespace, what the garbage collector follows,
+    /// an Application that takes nothing along. Anything else only earns a warning.
+    pub(super) fn not_ready(&self, rule: &'static RuleMeta) -> Option<Finding> {
+        let target = &self.request.target;
+        let (severity, consequence) = if self.request.operation == Operation::Delete {
+            let deletion = self.deletion()?;
+            if !deletion.judged || deletion.takes_nothing() {
+                return None;
+            }
+            (Severity::Deny, "nobody can tell what this would take along")
+        } else {
+            (Severity::Warn, "nobody can tell what this touches")
+        };
+        let summary =
+            format!("cascade-guard is not ready: its caches of Applications are still being filled, so {consequence}");
+        let finding = Finding::new(rule, severity, target.clone(), summary)
+            .check("not-ready")
+            .detail(format!("{target} cannot be judged before the caches are in sync"))
+            .remedy("try again in a few seconds; kubectl -n cascade-guard get pods shows whether it becomes ready");
+        Some(finding)
     }
 
     /// The mode that will apply to a finding.

@@ -127,7 +127,7 @@ fn decide(cx: &Context<'_>) -> Decision {
             continue;
         }
         if rule.needs_inventory() && !inventory.is_ready() {
-            findings.push(cx.not_ready(rule.meta()));
+            findings.extend(cx.not_ready(rule.meta()));
             continue;
         }
         rule.check(cx, &mut findings);

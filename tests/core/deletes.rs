@@ -561,3 +561,16 @@ fn a_review_without_objects_is_looked_up_by_name() {
     passes(&judged("unknown"));
     passes(&judged(""));
 }
+
+#[test]
+fn before_the_caches_are_filled_only_what_goes_anyway_may_go() {
+    let [old, new, role] = shared("old");
+    let terminating = with(object("Namespace shop", ""), "/metadata/deletionTimestamp", NOW);
+    let bare = with(app("bare", &[ROLE]), "/metadata/finalizers", json!([]));
+    let world = World::new([old, new, role, terminating, bare]).not_ready();
+    refused(&world.delete("argoproj.io/Application argocd/old", "alice"), &["not ready"]);
+    refused(&world.delete("argoproj.io/Application argocd/old", COLLECTOR), &["not ready"]);
+    passes(&world.delete("argoproj.io/Application argocd/bare", "alice"));
+    passes(&world.delete(ROLE, NAMESPACE_CONTROLLER));
+    passes(&world.delete(ROLE, COLLECTOR));
+}

@@ -98,18 +98,24 @@ pub fn strict() -> Policy {
 pub struct World {
     objects: Vec<Value>,
     policy: RefCell<Policy>,
+    ready: bool,
 }
 
 impl World {
     /// A cluster of these objects.
     pub fn new(objects: impl IntoIterator<Item = Value>) -> Self {
-        Self { objects: objects.into_iter().collect(), policy: RefCell::new(strict()) }
+        Self { objects: objects.into_iter().collect(), policy: RefCell::new(strict()), ready: true }
     }
 
     /// The same under another policy.
     pub fn under(self, policy: Policy) -> Self {
         self.policy.replace(policy);
         self
+    }
+
+    /// The same before everything was listed.
+    pub fn not_ready(self) -> Self {
+        Self { ready: false, ..self }
     }
 
     /// The stored object that a text names.
@@ -137,7 +143,9 @@ impl World {
             "userInfo": {"username": user, "groups": ["system:authenticated"]}, "object": null, "oldObject": object, "options": options});
         let world = snapshot(&self.objects);
         let policy = self.policy.borrow();
-        review(&request, &world, &world.inventory(&policy, (11, 12)), &policy, NOW.parse().unwrap())
+        let mut inventory = world.inventory(&policy, (11, 12));
+        inventory.set_ready(self.ready);
+        review(&request, &world, &inventory, &policy, NOW.parse().unwrap())
     }
 }
 

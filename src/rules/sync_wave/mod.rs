@@ -130,7 +130,7 @@ impl Rule for SyncWave {
         judge_alone(&subject, change.annotations, &mut found);
         let runs = subject.stage.is_some();
         if runs && !cx.inventory.is_ready() {
-            found.push(cx.not_ready(&META));
+            found.extend(cx.not_ready(&META));
         } else if runs && !found.iter().any(|finding| finding.severity == Severity::Deny) {
             judge_around(cx, &subject, &home, &mut found);
         }
