@@ -244,6 +244,44 @@ impl ObjectMeta {
     }
 }
 
+/// What a CustomResourceDefinition defines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// The kind.
+    pub kind: GroupKind,
+    /// Whether its objects have no namespace.
+    pub cluster_scoped: bool,
+}
+
+impl Definition {
+    /// Reads a CustomResourceDefinition; `None` if it does not have the shape of one.
+    pub fn read(raw: &str) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Body {
+            spec: Spec,
+        }
+        #[derive(Deserialize)]
+        struct Spec {
+            group: String,
+            #[serde(default)]
+            scope: String,
+            names: Names,
+        }
+        #[derive(Deserialize)]
+        struct Names {
+            kind: String,
+        }
+        let Body { spec } = serde_json::from_str(raw).ok()?;
+        let kind = GroupKind { group: spec.group, kind: spec.names.kind };
+        Some(Self { kind, cluster_scoped: spec.scope == "Cluster" })
+    }
+
+    /// The kind, if its objects have no namespace.
+    pub fn if_cluster_scoped(self) -> Option<GroupKind> {
+        self.cluster_scoped.then_some(self.kind)
+    }
+}
+
 /// Reads JSON `null` as the default value: Go writes `null` for nil slices and maps.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ use crate::{
     argo::{Application, application::cascades},
     decision::Scope,
     inventory::AppId,
-    object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef, null_to_default},
+    object::{ARGO_GROUP, Definition, ObjectMeta, ObjectRef, null_to_default},
     plan::{Explanation, Inputs, Plan, Root, RootApplication, explain, manager, siblings},
 };
 
@@ -141,7 +141,7 @@ fn start<'r>(
         return Root::Namespace(object.clone());
     }
     if object.kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
-        && let Some(defines) = defined_kind(raw)
+        && let Some(Definition { kind: defines, .. }) = Definition::read(raw.get())
     {
         return Root::Definition { object: object.clone(), defines };
     }
@@ -173,23 +173,4 @@ fn keeps_applications(raw: &RawValue, meta: &ObjectMeta) -> bool {
     let body: Body = serde_json::from_str(raw.get()).unwrap_or_default();
     cascades(&meta.finalizers)
         && matches!(body.spec.sync_policy.applications_sync.as_str(), "create-only" | "create-update")
-}
-
-/// The kind that a CustomResourceDefinition defines.
-pub(super) fn defined_kind(raw: &RawValue) -> Option<GroupKind> {
-    #[derive(Deserialize)]
-    struct Body {
-        spec: Spec,
-    }
-    #[derive(Deserialize)]
-    struct Spec {
-        group: String,
-        names: Names,
-    }
-    #[derive(Deserialize)]
-    struct Names {
-        kind: String,
-    }
-    let Body { spec } = serde_json::from_str(raw.get()).ok()?;
-    Some(GroupKind { group: spec.group, kind: spec.names.kind })
 }

@@ -23,7 +23,7 @@ use crate::{
     facts::{Answer, ListQuestion, Question, Reading},
     inventory::{Inventory, Project},
     judge::Source,
-    object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef, group_of},
+    object::{ARGO_GROUP, Definition, GroupKind, ObjectMeta, ObjectRef, group_of},
     policy::Policy,
 };
 
@@ -244,7 +244,7 @@ impl Snapshot {
 
     fn cluster_scoped(&self) -> HashSet<GroupKind> {
         self.of_kind("apiextensions.k8s.io", "CustomResourceDefinition")
-            .filter_map(|stored| cluster_scoped_kind(self.raw(stored)))
+            .filter_map(|stored| Definition::read(self.raw(stored))?.if_cluster_scoped())
             .chain(self.cluster_scoped.iter().cloned())
             .collect()
     }
@@ -304,26 +304,6 @@ fn field_matches(raw: &str, selector: &str) -> bool {
     let Some((path, wanted)) = selector.split_once('=') else { return true };
     let Ok(object) = serde_json::from_str::<serde_json::Value>(raw) else { return false };
     object.pointer(&format!("/{}", path.replace('.', "/"))).and_then(|value| value.as_str()) == Some(wanted)
-}
-
-/// The kind a CustomResourceDefinition defines, if it has no namespace.
-pub fn cluster_scoped_kind(raw: &str) -> Option<GroupKind> {
-    #[derive(Deserialize)]
-    struct Body {
-        spec: Spec,
-    }
-    #[derive(Deserialize)]
-    struct Spec {
-        group: String,
-        scope: String,
-        names: Names,
-    }
-    #[derive(Deserialize)]
-    struct Names {
-        kind: String,
-    }
-    let Body { spec } = serde_json::from_str(raw).ok()?;
-    (spec.scope == "Cluster").then_some(GroupKind { group: spec.group, kind: spec.names.kind })
 }
 
 /// Identity of an object from its head.

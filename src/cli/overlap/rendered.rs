@@ -14,10 +14,10 @@ use crate::{
     facts::Reading,
     inventory::{AppId, LOCAL},
     judge::{Source, View},
-    object::{GroupKind, ObjectRef, is_builtin_cluster_scoped},
+    object::{Definition, GroupKind, ObjectRef, is_builtin_cluster_scoped},
     plan::Inputs,
     policy::Policy,
-    snapshot::{Snapshot, cluster_scoped_kind},
+    snapshot::Snapshot,
 };
 
 /// What one Application would be made of.
@@ -45,7 +45,7 @@ impl Set {
 
     fn new(name: String, snapshot: &Snapshot, namespace: &str) -> anyhow::Result<Self> {
         let definitions = snapshot.json_of_kind("apiextensions.k8s.io", "CustomResourceDefinition");
-        let cluster_scoped = definitions.filter_map(cluster_scoped_kind).collect();
+        let cluster_scoped = definitions.filter_map(|raw| Definition::read(raw)?.if_cluster_scoped()).collect();
         let mut set = Self { name, objects: BTreeMap::new(), cluster_scoped, twice: Vec::new() };
         for (object, _) in snapshot.objects() {
             // Without a name no two of them are the same object.
