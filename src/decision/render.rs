@@ -63,8 +63,10 @@ fn message(decision: &Decision, request: &Request<'_>) -> String {
         let first = &group.outcomes[0].finding;
         lines.push(format!("[{}] {}", label(&group), first.summary));
         let details: Vec<_> = group.outcomes.iter().filter(|outcome| !outcome.finding.detail.is_empty()).collect();
+        // Names can be long; where few are named they are named whole.
+        let each = (600 / details.len().max(1)).max(200);
         for outcome in details.iter().take(MAX_OBJECTS) {
-            lines.push(format!("- {}", clip(&outcome.finding.detail, 200)));
+            lines.push(format!("- {}", clip(&outcome.finding.detail, each)));
         }
         if details.len() > MAX_OBJECTS {
             lines.push(format!("- and {} more", details.len() - MAX_OBJECTS));
