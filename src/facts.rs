@@ -82,7 +82,8 @@ pub enum Reading<T> {
     NotFound,
     /// It could not be read in time, or the read failed. Holds the reason in words for a person.
     Unreadable(String),
-    /// It can never be read from here: no right to this kind, or no such kind. Holds the reason in words for a person.
+    /// It cannot be read for this review, however often it is tried: no right to this kind, no such kind, or too much is
+    /// read already. Holds the reason in words for a person.
     Forbidden(String),
 }
 
@@ -155,12 +156,18 @@ impl Facts {
         self.closed = Some(reason.to_owned());
     }
 
+    /// Whether nothing more is read for this review.
+    pub fn is_spent(&self) -> bool {
+        self.asked.borrow().len() >= self.limit
+    }
+
     /// Metadata of an object; `None` while the answer is still out.
     pub fn metadata(&self, object: &ObjectRef) -> Option<Reading<Arc<ObjectMeta>>> {
         match self.ask(Question::Metadata(object.clone())) {
             Asked::Known(Answer::Metadata(reading)) => Some(reading.clone()),
             Asked::Known(_) => Some(Reading::Unreadable(MISMATCH.to_owned())),
-            Asked::Refused(reason) => Some(Reading::Unreadable(reason)),
+            Asked::Closed(reason) => Some(Reading::Unreadable(reason)),
+            Asked::TooMany => Some(Reading::Forbidden(too_many(self.limit))),
             Asked::Pending => None,
         }
     }
@@ -170,7 +177,8 @@ impl Facts {
         match self.ask(Question::Object(object.clone())) {
             Asked::Known(Answer::Object(reading)) => Some(reading.clone()),
             Asked::Known(_) => Some(Reading::Unreadable(MISMATCH.to_owned())),
-            Asked::Refused(reason) => Some(Reading::Unreadable(reason)),
+            Asked::Closed(reason) => Some(Reading::Unreadable(reason)),
+            Asked::TooMany => Some(Reading::Forbidden(too_many(self.limit))),
             Asked::Pending => None,
         }
     }
@@ -180,7 +188,8 @@ impl Facts {
         match self.ask(Question::List(question)) {
             Asked::Known(Answer::List(reading)) => Some(reading.clone()),
             Asked::Known(_) => Some(Reading::Unreadable(MISMATCH.to_owned())),
-            Asked::Refused(reason) => Some(Reading::Unreadable(reason)),
+            Asked::Closed(reason) => Some(Reading::Unreadable(reason)),
+            Asked::TooMany => Some(Reading::Forbidden(too_many(self.limit))),
             Asked::Pending => None,
         }
     }
@@ -192,7 +201,7 @@ impl Facts {
         let wanted = Question::List(question.clone());
         let is_new = !self.answers.contains_key(&wanted) && !self.asked.borrow().contains(&wanted);
         if is_new && self.closed.is_none() && self.asked.borrow().len() >= share {
-            return Some(Reading::Unreadable(format!("more than {share} objects would have to be read")));
+            return Some(Reading::Forbidden(too_many(share)));
         }
         self.list(question)
     }
@@ -202,7 +211,8 @@ impl Facts {
         match self.ask(Question::Access(question)) {
             Asked::Known(Answer::Access(reading)) => Some(reading.clone()),
             Asked::Known(_) => Some(Reading::Unreadable(MISMATCH.to_owned())),
-            Asked::Refused(reason) => Some(Reading::Unreadable(reason)),
+            Asked::Closed(reason) => Some(Reading::Unreadable(reason)),
+            Asked::TooMany => Some(Reading::Forbidden(too_many(self.limit))),
             Asked::Pending => None,
         }
     }
@@ -212,11 +222,11 @@ impl Facts {
             return Asked::Known(answer);
         }
         if let Some(reason) = &self.closed {
-            return Asked::Refused(reason.clone());
+            return Asked::Closed(reason.clone());
         }
         let mut asked = self.asked.borrow_mut();
         if asked.len() >= self.limit && !asked.contains(&question) {
-            return Asked::Refused(format!("more than {} objects would have to be read", self.limit));
+            return Asked::TooMany;
         }
         if asked.insert(question.clone()) {
             self.pending.borrow_mut().push(question);
@@ -231,5 +241,10 @@ const MISMATCH: &str = "the answer does not fit the question";
 enum Asked<'a> {
     Known(&'a Answer),
     Pending,
-    Refused(String),
+    Closed(String),
+    TooMany,
+}
+
+fn too_many(limit: usize) -> String {
+    format!("more than {limit} objects would have to be read")
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::{
     destination::Destination,
@@ -254,22 +254,22 @@ pub struct SyncResult<'a> {
 #[serde(bound(deserialize = "'de: 'a"), rename_all = "camelCase", default)]
 pub struct ResultEntry<'a> {
     /// API group.
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "text")]
     pub group: Cow<'a, str>,
     /// Kind.
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "text")]
     pub kind: Cow<'a, str>,
     /// Namespace.
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "text")]
     pub namespace: Cow<'a, str>,
     /// Name.
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "text")]
     pub name: Cow<'a, str>,
     /// `Synced`, `SyncFailed`, `Pruned`, `PruneSkipped`.
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "text")]
     pub status: Cow<'a, str>,
     /// Phase a hook ran in; empty for other objects.
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "text")]
     pub hook_type: Cow<'a, str>,
 }
 
@@ -278,19 +278,19 @@ pub struct ResultEntry<'a> {
 #[serde(bound(deserialize = "'de: 'a"), rename_all = "camelCase", default)]
 pub struct Entry<'a> {
     /// API group.
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "text")]
     pub group: Cow<'a, str>,
     /// Kind.
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "text")]
     pub kind: Cow<'a, str>,
     /// Namespace.
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "text")]
     pub namespace: Cow<'a, str>,
     /// Name; can be missing for objects with a `generateName`.
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "text")]
     pub name: Cow<'a, str>,
     /// `Synced`, `OutOfSync`, `Unknown` or nothing.
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "text")]
     pub status: Cow<'a, str>,
     /// Whether it is a live hook.
     #[serde(deserialize_with = "null_to_default")]
@@ -301,6 +301,13 @@ pub struct Entry<'a> {
     /// Effective sync wave.
     #[serde(deserialize_with = "null_to_default")]
     pub sync_wave: i64,
+}
+
+/// Text that may be `null`, borrowed where it can be.
+fn text<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Cow<'a, str>, D::Error> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    Ok(Option::<Text<'a>>::deserialize(deserializer)?.map_or_else(Cow::default, |text| text.0))
 }
 
 /// What an entry of a list means (section 2.2 of the Argo CD facts, derived from `controller/state.go`).

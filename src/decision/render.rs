@@ -65,8 +65,10 @@ fn message(decision: &Decision, request: &Request<'_>) -> String {
         // The number stands in front, where nothing is ever cut.
         let number = if details.len() > MAX_OBJECTS { format!(" ({} in all)", details.len()) } else { String::new() };
         lines.push(format!("[{}] {}{number}", label(&group), first.summary));
+        // Names can be long; where few are named they are named whole.
+        let each = (600 / details.len().max(1)).max(200);
         for outcome in details.iter().take(MAX_OBJECTS) {
-            lines.push(format!("- {}", clip(&outcome.finding.detail, 200)));
+            lines.push(format!("- {}", clip(&outcome.finding.detail, each)));
         }
         if details.len() > MAX_OBJECTS {
             lines.push(format!("- and {} more", details.len() - MAX_OBJECTS));

@@ -4,6 +4,8 @@
 
 use std::collections::HashSet;
 
+use jiff::Timestamp;
+
 use super::Inputs;
 use crate::{
     argo::{
@@ -11,8 +13,9 @@ use crate::{
         sync_options::{SYNC_OPTIONS, in_annotation},
         tracking,
     },
-    inventory::{App, AppId, LOCAL},
-    object::{ObjectMeta, ObjectRef, RBAC_GROUP},
+    decision::BREAK_GLASS,
+    inventory::{App, AppId, AppSet, LOCAL},
+    object::{ARGO_GROUP, ObjectMeta, ObjectRef, RBAC_GROUP},
 };
 
 /// Annotations that make an object a hook.
@@ -102,24 +105,31 @@ fn by_argocd(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta) -> Expla
     let involved = involved(inputs, object, meta);
     let apps: Vec<(AppId, &App)> = involved.iter().filter_map(|id| inventory.app(*id).map(|app| (*id, app))).collect();
 
-    if let Some((id, _)) = apps.iter().find(|(_, app)| app.terminating.is_some() && app.cascades) {
-        return Explanation::Cascade(*id);
-    }
     let class = |app: &App| app.claim(key).map(|claim| claim.class);
-    if let Some((id, _)) = apps.iter().find(|(_, app)| app.list_valid() && class(app) == Some(Class::Prune)) {
-        return Explanation::Prune(*id);
-    }
     let object_replaces =
         ["Replace", "Force"].iter().any(|option| in_annotation(meta.annotation(SYNC_OPTIONS), option) == Some("true"));
     // `kubectl auth reconcile`, which Argo CD runs for RBAC, deletes a binding whose roleRef changed.
     let is_binding = object.kind.group == RBAC_GROUP && object.kind.kind.ends_with("Binding");
+    let says_so = |app: &App| {
+        let running = app.running.filter(|_| class(app) == Some(Class::Desired));
+        running.is_some_and(|running| running.replaces || object_replaces || is_binding)
+    };
+    // The cascade of an Application that still lists the object passes it by once another one marks it.
+    let marked = named_by_marker(inputs, meta);
+    let owns = |id: &AppId, app: &App| marked.contains(id) && app.terminating.is_none();
+    if let Some((id, _)) = apps.iter().find(|(id, app)| owns(id, app) && says_so(app)) {
+        return Explanation::Replacement(*id);
+    }
+    if let Some((id, _)) = apps.iter().find(|(_, app)| app.terminating.is_some() && app.cascades) {
+        return Explanation::Cascade(*id);
+    }
+    if let Some((id, _)) = apps.iter().find(|(_, app)| app.list_valid() && class(app) == Some(Class::Prune)) {
+        return Explanation::Prune(*id);
+    }
     for (id, app) in &apps {
         let Some(running) = app.running else { continue };
         // Hooks are deleted and made anew by every sync; the list holds them as hooks or not at all.
-        if is_hook
-            || (class(app) == Some(Class::Desired)
-                && (running.replaces || object_replaces || is_binding || !running.prune))
-        {
+        if is_hook || says_so(app) || (class(app) == Some(Class::Desired) && !running.prune) {
             return Explanation::Replacement(*id);
         }
         // Its list may be older than the revision it syncs.
@@ -183,4 +193,72 @@ pub fn siblings(inputs: Inputs<'_>, app: &App, explanation: Explanation) -> Vec<
         None => explanation == Explanation::Collected,
     };
     if going { inputs.inventory.siblings(app).to_vec() } else { Vec::new() }
+}
+
+/// Deletes that were admitted before the one that is judged and take it along: the cascade that explains it, the cascade
+/// that took that one's Application, and so on up to where it all began.
+#[derive(Default)]
+pub struct Admitted<'a> {
+    /// Terminating Applications, the nearest first.
+    pub apps: Vec<AppId>,
+    /// Terminating ApplicationSets.
+    pub sets: Vec<&'a AppSet>,
+}
+
+impl<'a> Admitted<'a> {
+    /// What took along whatever is explained by `explanation`; `app` is the Application that is deleted, if it is one.
+    pub fn new(inputs: Inputs<'a>, explanation: Explanation, app: Option<AppId>) -> Self {
+        let inventory = inputs.inventory;
+        let mut admitted = Self::default();
+        if let Explanation::Cascade(id) = explanation {
+            admitted.apps.push(id);
+        }
+        admitted.sets.extend(app.and_then(|id| terminating_generator(inputs, id)));
+        let (mut app, mut set) = (0, 0);
+        loop {
+            let (owner, marked) = if let Some(id) = admitted.apps.get(app) {
+                app += 1;
+                let Some(child) = inventory.app(*id) else { continue };
+                if let Some(generator) = terminating_generator(inputs, *id)
+                    && !admitted.sets.iter().any(|known| known.meta.uid == generator.meta.uid)
+                {
+                    admitted.sets.push(generator);
+                }
+                let parent = child.parent.as_deref().map_or(&[][..], |parent| inventory.apps_of_instance(parent));
+                (child.object(), parent.to_vec())
+            } else if let Some(child) = admitted.sets.get(set) {
+                set += 1;
+                let object = ObjectRef::new(ARGO_GROUP, "ApplicationSet", &child.meta.namespace, &child.meta.name);
+                (object, named_by_marker(inputs, &child.meta))
+            } else {
+                return admitted;
+            };
+            let listed = inventory.claims().owners(inventory.key_of(LOCAL, &owner));
+            for id in marked.iter().chain(listed) {
+                let cascades = |app: &App| app.terminating.is_some() && app.cascades && app.cluster == LOCAL;
+                if !admitted.apps.contains(id) && inventory.app(*id).is_some_and(cascades) {
+                    admitted.apps.push(*id);
+                }
+            }
+        }
+    }
+
+    /// When each of these deletes began.
+    pub fn began(&self, inputs: Inputs<'_>) -> Vec<Timestamp> {
+        let apps = self.apps.iter().filter_map(|id| inputs.inventory.app(*id)?.terminating);
+        apps.chain(self.sets.iter().filter_map(|set| set.meta.deletion_timestamp)).collect()
+    }
+
+    /// The reason by which the glass was broken for one of them.
+    pub fn broken_glass(&self, inputs: Inputs<'a>) -> Option<&'a str> {
+        let inventory = inputs.inventory;
+        let of_apps = self.apps.iter().find_map(|id| inventory.app(*id).and_then(|app| inventory.broken_glass(app)));
+        of_apps.or_else(|| self.sets.iter().find_map(|set| set.meta.annotation(BREAK_GLASS)))
+    }
+}
+
+/// The ApplicationSet that generated an Application, if it is on its way out.
+fn terminating_generator(inputs: Inputs<'_>, id: AppId) -> Option<&AppSet> {
+    let set = inputs.inventory.generator_of(inputs.inventory.app(id)?)?;
+    set.meta.is_terminating().then_some(set)
 }

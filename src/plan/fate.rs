@@ -43,6 +43,8 @@ pub enum Spared {
     TakenOver(String),
     /// Argo CD never deletes definitions.
     Definition,
+    /// It is already being deleted, whatever becomes of this delete.
+    Terminating,
 }
 
 impl std::fmt::Display for Spared {
@@ -55,6 +57,7 @@ impl std::fmt::Display for Spared {
             Self::Gone => f.write_str("it does not exist"),
             Self::TakenOver(app) => write!(f, "{app} has taken it over, by the lists of both"),
             Self::Definition => f.write_str("Argo CD does not delete definitions"),
+            Self::Terminating => f.write_str("it is already being deleted"),
         }
     }
 }
@@ -97,6 +100,11 @@ pub(super) fn decide(
     if newly {
         return true;
     }
+    for item in plan.items.iter_mut().filter(|item| !item.claimants.is_empty()) {
+        if is_terminating_application(inputs, item) {
+            item.claimants.clear();
+        }
+    }
     plan.unknown_claimants = unknown_claimants(inputs, plan);
     false
 }
@@ -122,6 +130,9 @@ fn needs_decision(inputs: Inputs<'_>, plan: &Plan, item: &Item) -> bool {
 /// the manager of what a person deletes by hand.
 fn claimants(inputs: Inputs<'_>, plan: &Plan, place: usize, manager: Option<AppId>) -> Vec<AppId> {
     let item = &plan.items[place];
+    if is_lost_already(inputs, item) {
+        return Vec::new();
+    }
     // Whoever manages a Namespace that is deleted by hand gives up what it has in there as well.
     let of_root = match &item.via {
         Via::Root => true,
@@ -132,6 +143,29 @@ fn claimants(inputs: Inputs<'_>, plan: &Plan, place: usize, manager: Option<AppI
     };
     let exempt = |id: AppId| plan.apps.contains(&id) || (of_root && manager == Some(id));
     inputs.inventory.claimants(item.key, inputs.policy).filter(|id| !exempt(*id)).collect()
+}
+
+/// Whether an item goes without this delete: it, or the Namespace it is in, is terminating. A claim on it keeps nothing,
+/// and a refusal would only keep what else is to go.
+fn is_lost_already(inputs: Inputs<'_>, item: &Item) -> bool {
+    let inventory = inputs.inventory;
+    if item.cluster != LOCAL {
+        return false;
+    }
+    let namespace = if item.kind.is("", "Namespace") {
+        inventory.namespace_by_key(item.key)
+    } else {
+        Some(item.namespace.as_str())
+    };
+    namespace.and_then(|name| inventory.namespace(name)).is_some_and(ObjectMeta::is_terminating)
+}
+
+/// Whether an item is an Application whose own deletion has begun. Others may claim what it holds, but no longer itself.
+fn is_terminating_application(inputs: Inputs<'_>, item: &Item) -> bool {
+    let app = || inputs.inventory.app_by_key(item.key).and_then(|id| inputs.inventory.app(id));
+    item.cluster == LOCAL
+        && item.kind.is(ARGO_GROUP, "Application")
+        && app().is_some_and(|app| app.terminating.is_some())
 }
 
 /// Finds the name of an item by one read of an Application that lists it.
@@ -189,17 +223,21 @@ fn fate(inputs: Inputs<'_>, plan: &Plan, item: &Item) -> Option<Fate> {
         None => Fate::Spared(reason),
         Some(why) => Fate::DeletedAlthough(format!("{reason}, but {why}")),
     };
-    let Some(object) = item.object.as_ref().filter(|object| !object.name.is_empty()) else {
-        return Some(Fate::DeletedAlthough("its name is not known, so it was not read".to_owned()));
-    };
-    let by_lists = || match taken_over(inputs, plan, item) {
+    let unread = |reason: &str| Fate::DeletedAlthough(format!("whether it would be spared is not known: {reason}"));
+    let by_lists = |otherwise: Fate| match taken_over(inputs, plan, item) {
         Some(app) => unless_busy(Spared::TakenOver(app)),
-        None => Fate::Deleted,
+        None => otherwise,
+    };
+    let Some(object) = item.object.as_ref().filter(|object| !object.name.is_empty()) else {
+        let unread = Fate::DeletedAlthough("its name is not known, so it was not read".to_owned());
+        return Some(if inputs.facts.is_spent() { by_lists(unread) } else { unread });
     };
     if item.cluster != LOCAL {
-        return Some(by_lists());
+        return Some(by_lists(Fate::Deleted));
     }
     Some(match inputs.facts.metadata(object)? {
+        // What takes others along does so from the moment it is marked for deletion.
+        Reading::Found(meta) if meta.is_terminating() && !takes_others(item) => Fate::Spared(Spared::Terminating),
         Reading::Found(meta) => spared_by(inputs, plan, item, &meta).map_or(Fate::Deleted, |reason| match reason {
             Spared::OtherMarker(_) | Spared::NoMarker => unless_busy(reason),
             always => Fate::Spared(always),
@@ -208,10 +246,8 @@ fn fate(inputs: Inputs<'_>, plan: &Plan, item: &Item) -> Option<Fate> {
             Fate::DeletedAlthough("it was not found, but an Application lists it as Synced".to_owned())
         }
         Reading::NotFound => Fate::Spared(Spared::Gone),
-        Reading::Forbidden(_) => by_lists(),
-        Reading::Unreadable(reason) => {
-            Fate::DeletedAlthough(format!("whether it would be spared is not known: {reason}"))
-        }
+        Reading::Forbidden(reason) => by_lists(unread(&reason)),
+        Reading::Unreadable(reason) => unread(&reason),
     })
 }
 

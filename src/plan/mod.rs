@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 pub use self::{
     closure::{MAX_ITEMS, Root, RootApplication},
-    explain::{Explanation, explain, is_sync_identity, manager, siblings},
+    explain::{Admitted, Explanation, explain, is_sync_identity, manager, siblings},
     fate::{Fate, Names, Spared, confirm, find_name},
 };
 use crate::{

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -11,7 +12,7 @@ use crate::{
     decision::Scope,
     inventory::AppId,
     object::{ARGO_GROUP, Definition, ObjectMeta, ObjectRef, null_to_default},
-    plan::{Explanation, Inputs, Plan, Root, RootApplication, explain, manager, siblings},
+    plan::{Admitted, Explanation, Inputs, Plan, Root, RootApplication, explain, manager, siblings},
 };
 
 /// A DELETE, explained and planned.
@@ -26,22 +27,26 @@ pub struct Deletion {
     pub plan: Plan,
     /// Whether anything is left to judge: what is swept or collected anyway is not.
     pub judged: bool,
-    /// AppProject of the Application that is deleted or that explains the delete.
-    pub project: Option<String>,
+    /// AppProjects whose modes count: that of the Application that is deleted or that explains the delete, then those of
+    /// the Applications further up. Never empty; `None` where no Application is involved.
+    projects: Vec<Option<String>>,
     /// Whether it is the first of its kind, not the consequence of one that was judged before.
     pub root: bool,
-    /// Whose mode also counts: that of the Application that explains the delete.
-    pub waivers: Vec<Scope>,
+    /// Whose mode also counts: those of the Applications that explain the delete, up to where the cascade began.
+    waivers: Vec<Scope>,
     /// The reason by which the glass was broken further up.
     pub broken_glass: Option<String>,
+    /// Why the Application that is deleted cannot be decoded, if it cannot: its plan is the last one that was known.
+    pub unreadable: Option<String>,
+    /// When the deletes that were admitted before and take this one along began.
+    pub began: Vec<Timestamp>,
 }
 
 impl Deletion {
     /// Whose modes count for a finding about `object`.
     pub fn scopes(&self, object: &ObjectRef) -> Vec<Scope> {
-        let mut scopes = vec![Scope::of(object, self.project.as_deref())];
-        scopes.extend(self.waivers.iter().cloned());
-        scopes
+        let own = self.projects.iter().map(|project| Scope::of(object, project.as_deref()));
+        own.chain(self.waivers.iter().cloned()).collect()
     }
 
     /// Whether the object comes back at once and takes nothing along.
@@ -68,15 +73,24 @@ pub(super) fn new(
     let object = inventory.normalise(request.target.clone());
     let explanation = explain(inputs, &object, &meta, &request.user.username)?;
     let explaining = explanation.app().and_then(|id| inventory.app(id));
-    let application: Option<Application<'_>> =
-        raw.filter(|_| object.is_application()).and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let decoded: Option<Result<Application<'_>, _>> =
+        raw.filter(|_| object.is_application()).map(|raw| serde_json::from_str(raw.get()));
+    let (application, unreadable) = match decoded {
+        Some(Ok(application)) => (Some(application), None),
+        Some(Err(error)) => (None, Some(error.to_string())),
+        None => (None, None),
+    };
     let known = inventory.app_named(&object.namespace, &object.name).filter(|_| object.is_application());
 
+    let admitted = Admitted::new(inputs, explanation, known);
     let mut with: HashSet<AppId> = HashSet::new();
-    if let Explanation::Cascade(id) = explanation {
-        // Whatever the admitted cascade takes goes too, not only this child.
-        with.extend(Plan::new(inputs, &Root::Known(id), &HashSet::new(), None).apps);
-        with.extend(inventory.app(id).map(|app| siblings(inputs, app, Explanation::Collected)).unwrap_or_default());
+    for id in admitted.apps.iter().rev() {
+        // Whatever an admitted cascade takes goes too, not only this child: children of a lower wave are not even marked
+        // for deletion yet. The plan of the one at the top usually holds all those below.
+        if !with.contains(id) {
+            with.extend(Plan::new(inputs, &Root::Known(*id), &HashSet::new(), None).apps);
+        }
+        with.extend(inventory.app(*id).map(|app| siblings(inputs, app, Explanation::Collected)).unwrap_or_default());
     }
     let siblings =
         known.and_then(|id| inventory.app(id)).map(|app| siblings(inputs, app, explanation)).unwrap_or_default();
@@ -93,12 +107,12 @@ pub(super) fn new(
         _ => true,
     };
     let from = if judged {
-        start(request, raw, &object, &meta, application.as_ref(), known)
+        start(request, raw.filter(|_| unreadable.is_none()), &object, &meta, application.as_ref(), known)
     } else {
         Root::Object(object.clone())
     };
     let plan = Plan::new(inputs, &from, &with, manager);
-    let project = match (explaining, &application) {
+    let own_project = match (explaining, &application) {
         (Some(app), _) => Some(app.project.to_string()),
         (None, Some(application)) => Some(match application.spec.project.as_str() {
             "" => "default".to_owned(),
@@ -106,17 +120,28 @@ pub(super) fn new(
         }),
         (None, None) => known.and_then(|id| inventory.app(id)).map(|app| app.project.to_string()),
     };
-    let waivers = explaining.map(|app| Scope { namespace: app.namespace.to_string(), project: project.clone() });
+    let mut projects = vec![own_project];
+    let mut waivers = Vec::new();
+    let further_up = admitted.apps.iter().filter_map(|id| inventory.app(*id));
+    for app in explaining.into_iter().chain(further_up) {
+        let project = Some(app.project.to_string());
+        let scope = Scope { namespace: app.namespace.to_string(), project: project.clone() };
+        if !waivers.contains(&scope) {
+            waivers.push(scope);
+        }
+        if !projects.contains(&project) {
+            projects.push(project);
+        }
+    }
+    // An ApplicationSet that is gone already is remembered under what it generated.
+    let collected = known.filter(|_| explanation == Explanation::Collected);
     let broken_glass = explaining
-        .or_else(|| {
-            inventory
-                .app(inventory.app_named(&object.namespace, &object.name)?)
-                .filter(|_| explanation == Explanation::Collected)
-        })
+        .or_else(|| collected.and_then(|id| inventory.app(id)))
         .and_then(|app| inventory.broken_glass(app))
+        .or_else(|| admitted.broken_glass(inputs))
         .map(str::to_owned);
-    let waivers = waivers.into_iter().collect();
-    Some(Deletion { object, meta, explanation, plan, judged, project, root, waivers, broken_glass })
+    let began = admitted.began(inputs);
+    Some(Deletion { object, meta, explanation, plan, judged, projects, root, waivers, broken_glass, unreadable, began })
 }
 
 fn start<'r>(

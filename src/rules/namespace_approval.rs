@@ -11,7 +11,7 @@ use crate::{
     facts::Reading,
     inventory::LOCAL,
     object::{ObjectMeta, ObjectRef},
-    plan::{Explanation, Fate, Via},
+    plan::{Fate, Via},
     policy::{Mode, RuleKey},
 };
 
@@ -122,16 +122,12 @@ fn judge(cx: &Context<'_>, deletion: &Deletion, object: &ObjectRef, meta: &Objec
 
 /// What keeps the approval on a Namespace from counting for this delete; nothing if it counts.
 ///
-/// Below an admitted cascade an approval that was valid when the cascade began is enough, so that one which ends half-way
-/// strands nothing. One that was written later, because the cascade came to rest at this Namespace, counts from now on
-/// like any other: seen from the beginning it would only end too far ahead.
+/// Below an admitted cascade an approval that was valid when the cascade (or one further up that took it along) began is
+/// enough, so that one which ends half-way strands nothing. One that was written later, because the cascade came to rest at
+/// this Namespace, counts from now on like any other: seen from the beginning it would only end too far ahead.
 pub(super) fn problems(cx: &Context<'_>, deletion: &Deletion, meta: &ObjectMeta) -> Vec<Problem> {
     let at = |time| problems_at_delete(meta, time, cx.policy, &cx.request.user.username);
-    let began = match deletion.explanation {
-        Explanation::Cascade(id) => cx.inventory.app(id).and_then(|app| app.terminating),
-        _ => None,
-    };
-    if began.is_some_and(|began| began < cx.now && at(began).is_empty()) {
+    if deletion.began.iter().any(|began| *began < cx.now && at(*began).is_empty()) {
         return Vec::new();
     }
     at(cx.now)

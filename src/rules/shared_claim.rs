@@ -46,6 +46,7 @@ impl Rule for SharedClaim {
         let before = findings.len();
         contested(cx, deletion, findings);
         too_large(deletion, findings);
+        unreadable(cx, deletion, findings);
         if deletion.root {
             unknown_claimants(cx, deletion, findings);
             unknown_lists(cx, deletion, findings);
@@ -120,6 +121,18 @@ fn too_large(deletion: &Deletion, findings: &mut Vec<Finding>) {
                 deletion.plan.apps.len()
             ))
             .remedy("delete the Applications in it first, a part at a time"),
+    );
+}
+
+/// An Application that cannot be decoded holds something all the same.
+fn unreadable(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>) {
+    let Some(reason) = &deletion.unreadable else { return };
+    let path = deletion.object.path();
+    findings.push(
+        Finding::new(&META, on_unknown(cx), deletion.object.clone(), "what some Applications hold is not known")
+            .check("unknown")
+            .detail(format!("Application {path} cannot be read, so what its cascade takes is not known: {reason}"))
+            .remedy(format!("leave everything in place: argocd app delete {path} --cascade=false")),
     );
 }
 

@@ -12,6 +12,7 @@ mod approval;
 mod approvals;
 mod architecture;
 mod audit;
+mod cascades;
 mod control_plane;
 mod deletes;
 mod overlap;

@@ -175,8 +175,13 @@ impl RandomWorld {
                 .filter(|object| spared(*object))
                 .collect();
             if newly.is_empty() {
+                // An Application whose deletion has begun is lost to whoever claims it.
+                let lost = |object: usize| {
+                    let own = pool[object].name.strip_prefix("app-").and_then(|number| number.parse::<usize>().ok());
+                    own.is_some_and(|own| self.apps[own].terminating)
+                };
                 let contested = taken.iter().filter(|object| !spared(**object)).chain(&swept);
-                return contested.flat_map(|object| others(*object)).collect();
+                return contested.filter(|object| !lost(**object)).flat_map(|object| others(*object)).collect();
             }
             passed_by.extend(newly);
         }

@@ -1,0 +1,152 @@
+//! `shared-claim` and `namespace-approval` below an admitted cascade, and around what is already going.
+
+use serde_json::json;
+
+use crate::world::*;
+
+const ROLE: &str = "rbac.authorization.k8s.io/Role shop/api";
+
+/// `old` and `new` both want the Role; the marker says `owner`.
+fn shared(owner: &str) -> [serde_json::Value; 3] {
+    [app("old", &[&format!("{ROLE} OutOfSync")]), app("new", &[ROLE]), object(ROLE, owner)]
+}
+
+const EARLIER: &str = "2026-11-29T11:00:00Z";
+
+/// `app` with its deletion begun.
+fn going(app: serde_json::Value) -> serde_json::Value {
+    with(app, "/metadata/deletionTimestamp", EARLIER)
+}
+
+/// `top` holds `first` and `second`, which share the Role; the cascade of `top` has come to `first` only.
+fn cascade_of_two_levels() -> [serde_json::Value; 4] {
+    let top = app("top", &["argoproj.io/Application argocd/first", "argoproj.io/Application argocd/second"]);
+    [going(top), going(app("first", &[ROLE])), app("second", &[&format!("{ROLE} OutOfSync")]), object(ROLE, "first")]
+}
+
+#[test]
+fn a_child_of_a_child_goes_although_its_cousin_is_not_marked_yet() {
+    passes(&World::new(cascade_of_two_levels()).delete(ROLE, CONTROLLER));
+    // An outsider's claim still counts.
+    let world = World::new(cascade_of_two_levels().into_iter().chain([app("new", &[ROLE])]));
+    refused(&world.delete(ROLE, CONTROLLER), &["argocd/new"]);
+    // So does the cousin's own once nothing takes it.
+    let [_, first, second, role] = cascade_of_two_levels();
+    refused(&World::new([app("top", &[]), first, second, role]).delete(ROLE, CONTROLLER), &["argocd/second"]);
+}
+
+#[test]
+fn a_cascade_from_a_terminating_applicationset_is_one_cascade() {
+    let [_, first, second, role] = cascade_of_two_levels();
+    let set = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet",
+        "metadata": {"name": "set", "namespace": "argocd", "uid": "uid-set", "deletionTimestamp": EARLIER}});
+    let owner =
+        json!([{"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": "set", "uid": "uid-set"}]);
+    let middle = with(app("middle", &["argoproj.io/Application argocd/first"]), "/metadata/ownerReferences", owner);
+    let top = app("top", &["argoproj.io/ApplicationSet argocd/set", "argoproj.io/Application argocd/second"]);
+    passes(&World::new([going(top), set, going(middle), first, second, role]).delete(ROLE, CONTROLLER));
+}
+
+#[test]
+fn what_was_waived_at_the_top_is_waived_two_levels_down() {
+    let namespace = object("Namespace shop", "first");
+    let world = |top: serde_json::Value| {
+        World::new([
+            going(top),
+            going(with(app("first", &["Namespace shop"]), "/spec/project", "p")),
+            namespace.clone(),
+        ])
+    };
+    let top = || with(app("top", &["argoproj.io/Application argocd/first"]), "/spec/project", "sandbox");
+    refused(&world(top()).delete("Namespace shop", CONTROLLER), &["cascade-guard.io/deletion-approved"]);
+    for matched in [json!({"projects": ["sandbox"]}), json!({"projects": ["sandbox"], "namespaces": ["shop"]})] {
+        let policy = crate::support::policy(json!({"rules": {"namespaceApproval": {"mode": "enforce"}},
+            "overrides": [{"match": matched, "modes": {"namespaceApproval": "audit"}}]}));
+        passes(&world(top()).under(policy).delete("Namespace shop", CONTROLLER));
+    }
+    let policy = crate::support::policy(
+        json!({"rules": {"namespaceApproval": {"mode": "enforce"}}, "breakGlass": {"groups": ["on-call"]}}),
+    );
+    let broken = with(top(), "/metadata/annotations/cascade-guard.io~1break-glass", "CHG-1");
+    warned(&world(broken).under(policy).delete("Namespace shop", CONTROLLER), &["CHG-1"]);
+}
+
+#[test]
+fn an_approval_is_judged_at_the_time_the_first_cascade_began() {
+    let until = "/metadata/annotations/cascade-guard.io~1deletion-approved-until";
+    let namespace = with(approved(&object("Namespace shop", "first")), until, "2026-11-29T11:30:00Z");
+    let first = with(app("first", &["Namespace shop"]), "/metadata/deletionTimestamp", "2026-11-29T11:45:00Z");
+    let world = |top| World::new([top, first.clone(), namespace.clone()]);
+    let top = app("top", &["argoproj.io/Application argocd/first"]);
+    passes(&world(going(top.clone())).delete("Namespace shop", CONTROLLER));
+    refused(&world(top).delete("Namespace shop", CONTROLLER), &["expired"]);
+}
+
+#[test]
+fn what_is_already_going_is_not_contested() {
+    let [old, new, role] = shared("old");
+    let application = "argoproj.io/Application argocd/old";
+    passes(&World::new([old.clone(), new.clone(), going(role.clone())]).delete(application, "alice"));
+    let namespace = object("Namespace shop", "old");
+    passes(&World::new([old, new.clone(), role.clone(), going(namespace.clone())]).delete(application, "alice"));
+    let holder = app("old", &["Namespace shop", ROLE]);
+    passes(&World::new([holder, new, role, going(namespace)]).delete(application, "alice"));
+    // A child whose deletion has begun cannot be kept by a second parent, but what it holds can still be claimed.
+    let child = "argoproj.io/Application argocd/child";
+    let parents = || [app("old", &[child]), app("new", &[child])];
+    let held = going(with(
+        app("child", &[ROLE]),
+        "/metadata/annotations",
+        json!({"argocd.argoproj.io/tracking-id": "old:argoproj.io/Application:argocd/child"}),
+    ));
+    passes(&World::new(parents().into_iter().chain([held.clone()])).delete(application, "alice"));
+    let third = [held, app("third", &[ROLE]), object(ROLE, "child")];
+    refused(&World::new(parents().into_iter().chain(third)).delete(application, "alice"), &["argocd/third"]);
+}
+
+#[test]
+fn who_marks_an_object_may_replace_it_while_another_application_that_lists_it_goes() {
+    let replacing =
+        with(app("new", &[ROLE]), "/operation", json!({"sync": {"syncOptions": ["Replace=true", "Force=true"]}}));
+    let old = going(app("old", &[&format!("{ROLE} OutOfSync")]));
+    passes(&World::new([old.clone(), replacing.clone(), object(ROLE, "new")]).delete(ROLE, CONTROLLER));
+    refused(&World::new([old, replacing, object(ROLE, "old")]).delete(ROLE, CONTROLLER), &["argocd/new"]);
+}
+
+#[test]
+fn more_objects_than_may_be_read_are_judged_by_the_lists_of_both_sides() {
+    let names: Vec<String> = (0..80).map(|number| format!("ConfigMap shop/c{number}")).collect();
+    let lists = |state: &str| names.iter().map(|name| format!("{name} {state}")).collect::<Vec<_>>();
+    let world = |old: &str, marker: &str| {
+        let app = |name: &str, lists: Vec<String>| app(name, &lists.iter().map(String::as_str).collect::<Vec<_>>());
+        let apps = [app("old", lists(old)), app("new", lists("Synced"))];
+        World::new(apps.into_iter().chain(names.iter().map(|name| object(name, marker))))
+    };
+    passes(&world("OutOfSync", "new").delete("argoproj.io/Application argocd/old", "alice"));
+    // The lists do not agree, so what was not read is not spared.
+    let response = world("Synced", "new").delete("argoproj.io/Application argocd/old", "alice");
+    refused(&response, &["argocd/new", "more than 50 objects would have to be read"]);
+    refused(&world("OutOfSync", "old").delete("argoproj.io/Application argocd/old", "alice"), &["argocd/new"]);
+}
+
+#[test]
+fn an_application_that_cannot_be_read_is_not_taken_to_hold_nothing() {
+    let [old, new, role] = shared("old");
+    let garbled = with(old.clone(), "/spec/source", "not a source");
+    let world = World::new([old, new, role]);
+    refused(&world.judge(&garbled, "alice", json!({})), &["argocd/new", "cannot be read"]);
+    let nothing = with(garbled, "/metadata/finalizers", json!([]));
+    passes(&world.judge(&nothing, "alice", json!({})));
+    // Fields that are null are fields that are absent.
+    let [old, new, role] = shared("old");
+    let null = with(
+        old,
+        "/status/resources",
+        json!([{"group": null, "kind": "ConfigMap", "name": "c", "namespace": null, "status": null}, entry_of_role()]),
+    );
+    refused(&World::new([null, new, role]).delete("argoproj.io/Application argocd/old", "alice"), &["argocd/new"]);
+}
+
+fn entry_of_role() -> serde_json::Value {
+    json!({"group": "rbac.authorization.k8s.io", "kind": "Role", "namespace": "shop", "name": "api", "status": "OutOfSync"})
+}
