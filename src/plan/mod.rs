@@ -7,6 +7,7 @@
 mod closure;
 mod explain;
 mod fate;
+mod lineage;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -14,6 +15,7 @@ pub use self::{
     closure::{MAX_ITEMS, Root, RootApplication},
     explain::{Explanation, explain, is_sync_identity, manager, siblings},
     fate::{Fate, Names, Spared, confirm, find_name},
+    lineage::{above, below},
 };
 use crate::{
     facts::Facts,

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -9,9 +10,9 @@ use crate::{
     admission::Request,
     argo::{Application, application::cascades},
     decision::Scope,
-    inventory::AppId,
+    inventory::{App, AppId},
     object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef, null_to_default},
-    plan::{Explanation, Inputs, Plan, Root, RootApplication, explain, manager, siblings},
+    plan::{Explanation, Inputs, Plan, Root, RootApplication, above, below, explain, manager, siblings},
 };
 
 /// A DELETE, explained and planned.
@@ -30,8 +31,10 @@ pub struct Deletion {
     pub project: Option<String>,
     /// Whether it is the first of its kind, not the consequence of one that was judged before.
     pub root: bool,
-    /// Whose mode also counts: that of the Application that explains the delete.
+    /// Whose mode also counts: that of the Application that explains the delete and, in a cascade, those of all above it.
     pub waivers: Vec<Scope>,
+    /// When the cascade began that this is part of, by the deletion of the Application at each of its levels.
+    pub began: Vec<Timestamp>,
     /// The reason by which the glass was broken further up.
     pub broken_glass: Option<String>,
 }
@@ -40,7 +43,11 @@ impl Deletion {
     /// Whose modes count for a finding about `object`.
     pub fn scopes(&self, object: &ObjectRef) -> Vec<Scope> {
         let mut scopes = vec![Scope::of(object, self.project.as_deref())];
-        scopes.extend(self.waivers.iter().cloned());
+        for above in &self.waivers {
+            // As it was judged where the cascade began.
+            scopes.push(Scope::of(object, above.project.as_deref()));
+            scopes.push(above.clone());
+        }
         scopes
     }
 
@@ -72,7 +79,19 @@ pub(super) fn new(
         raw.filter(|_| object.is_application()).and_then(|raw| serde_json::from_str(raw.get()).ok());
     let known = inventory.app_named(&object.namespace, &object.name).filter(|_| object.is_application());
 
+    // The cascade is judged where it began; here it is one all the way up.
+    let mut levels: Vec<&App> = Vec::new();
     let mut with: HashSet<AppId> = HashSet::new();
+    if let Some(app) = match explanation {
+        Explanation::Cascade(_) => explaining,
+        Explanation::Collected => known.and_then(|id| inventory.app(id)),
+        _ => None,
+    } {
+        let above = above(inventory, app);
+        levels.push(app);
+        levels.extend(above.iter().filter_map(|id| inventory.app(*id)));
+        with.extend(below(inventory, above));
+    }
     if let Explanation::Cascade(id) = explanation {
         // Whatever the admitted cascade takes goes too, not only this child.
         with.extend(Plan::new(inputs, &Root::Known(id), &HashSet::new(), None).apps);
@@ -106,17 +125,18 @@ pub(super) fn new(
         }),
         (None, None) => known.and_then(|id| inventory.app(id)).map(|app| app.project.to_string()),
     };
-    let waivers = explaining.map(|app| Scope { namespace: app.namespace.to_string(), project: project.clone() });
-    let broken_glass = explaining
-        .or_else(|| {
-            inventory
-                .app(inventory.app_named(&object.namespace, &object.name)?)
-                .filter(|_| explanation == Explanation::Collected)
-        })
-        .and_then(|app| inventory.broken_glass(app))
-        .map(str::to_owned);
-    let waivers = waivers.into_iter().collect();
-    Some(Deletion { object, meta, explanation, plan, judged, project, root, waivers, broken_glass })
+    // A prune and a replacement are no deletion of the Application: what was broken for that does not reach them.
+    let broken_glass = levels.iter().find_map(|app| inventory.broken_glass(app)).map(str::to_owned);
+    let began = levels.iter().filter_map(|app| app.terminating).collect();
+    if explanation == Explanation::Collected {
+        // It is what is deleted, not what explains the delete.
+        levels.drain(..levels.len().min(1));
+    } else if levels.is_empty() {
+        levels.extend(explaining);
+    }
+    let scope = |app: &&App| Scope { namespace: app.namespace.to_string(), project: Some(app.project.to_string()) };
+    let waivers = levels.iter().map(scope).collect();
+    Some(Deletion { object, meta, explanation, plan, judged, project, root, waivers, began, broken_glass })
 }
 
 fn start<'r>(

@@ -11,7 +11,7 @@ use crate::{
     facts::Reading,
     inventory::LOCAL,
     object::{ObjectMeta, ObjectRef},
-    plan::{Explanation, Fate, Via},
+    plan::{Fate, Via},
     policy::{Mode, RuleKey},
 };
 
@@ -127,11 +127,7 @@ fn judge(cx: &Context<'_>, deletion: &Deletion, object: &ObjectRef, meta: &Objec
 /// like any other: seen from the beginning it would only end too far ahead.
 pub(super) fn problems(cx: &Context<'_>, deletion: &Deletion, meta: &ObjectMeta) -> Vec<Problem> {
     let at = |time| problems_at_delete(meta, time, cx.policy, &cx.request.user.username);
-    let began = match deletion.explanation {
-        Explanation::Cascade(id) => cx.inventory.app(id).and_then(|app| app.terminating),
-        _ => None,
-    };
-    if began.is_some_and(|began| began < cx.now && at(began).is_empty()) {
+    if deletion.began.iter().any(|began| *began < cx.now && at(*began).is_empty()) {
         return Vec::new();
     }
     at(cx.now)
