@@ -44,7 +44,10 @@ impl Policy {
             #[allow(dead_code, reason = "a policy copied from a cluster carries one")]
             status: serde::de::IgnoredAny,
         }
-        let file: File = serde_saphyr::from_str(text).map_err(|error| ParseError::Format(error.to_string()))?;
+        // One line, for a log and for a terminal alike.
+        let options = serde_saphyr::options! { with_snippet: false };
+        let file: File = serde_saphyr::from_str_with_options(text, options)
+            .map_err(|error| ParseError::Format(error.to_string()))?;
         if file.api_version != "cascade-guard.io/v1alpha1" || file.kind != "GuardPolicy" {
             return Err(ParseError::OtherKind { api_version: file.api_version, kind: file.kind });
         }
