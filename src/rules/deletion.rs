@@ -10,7 +10,7 @@ use crate::{
     admission::Request,
     argo::{Application, application::cascades},
     decision::Scope,
-    inventory::{App, AppId},
+    inventory::{App, AppId, Inventory},
     object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef, null_to_default},
     plan::{Explanation, Inputs, Plan, Root, RootApplication, above, below, explain, manager, siblings},
 };
@@ -123,7 +123,10 @@ pub(super) fn new(
             "" => "default".to_owned(),
             project => project.to_owned(),
         }),
-        (None, None) => known.and_then(|id| inventory.app(id)).map(|app| app.project.to_string()),
+        (None, None) => known
+            .and_then(|id| inventory.app(id))
+            .map(|app| app.project.to_string())
+            .or_else(|| common_project(inventory, &object, &meta)),
     };
     // A prune and a replacement are no deletion of the Application: what was broken for that does not reach them.
     let broken_glass = levels.iter().find_map(|app| inventory.broken_glass(app)).map(str::to_owned);
@@ -137,6 +140,18 @@ pub(super) fn new(
     let scope = |app: &&App| Scope { namespace: app.namespace.to_string(), project: Some(app.project.to_string()) };
     let waivers = levels.iter().map(scope).collect();
     Some(Deletion { object, meta, explanation, plan, judged, project, root, waivers, began, broken_glass })
+}
+
+/// The project of every Application that an ApplicationSet generated, if they have one in common: those are the
+/// Applications that are deleted.
+fn common_project(inventory: &Inventory, object: &ObjectRef, meta: &ObjectMeta) -> Option<String> {
+    if !object.kind.is(ARGO_GROUP, "ApplicationSet") {
+        return None;
+    }
+    let mut projects =
+        inventory.apps_generated_by(meta).iter().filter_map(|id| inventory.app(*id)).map(|app| &app.project);
+    let first = projects.next()?;
+    projects.all(|project| project == first).then(|| first.to_string())
 }
 
 fn start<'r>(

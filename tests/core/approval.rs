@@ -473,6 +473,17 @@ fn override_weakens_the_rule_where_it_matches() {
 }
 
 #[test]
+fn override_by_project_holds_for_the_set_whose_applications_are_all_of_it() {
+    let policy = with("overrides: [{match: {projects: [shop]}, modes: {namespaceApproval: audit}}]");
+    let shops = ["pr-1", "pr-2"].map(|name| tracked(namespace(name, json!({})), name));
+    let mut apps = ["pr-1", "pr-2"].map(|name| generated_by(application(name, &[name]), "previews"));
+    let world = |apps: &[Value]| [&[set("previews")], apps, &shops].concat();
+    silent(&delete("bob", &set("previews"), &world(&apps), &policy));
+    apps[1]["spec"]["project"] = json!("other");
+    refused(&delete("bob", &set("previews"), &world(&apps), &policy), &["nobody approved"]);
+}
+
+#[test]
 fn audit_records_what_it_would_deny_and_tells_nobody() {
     let shop = namespace("shop", json!({}));
     let policy = with("rules: {namespaceApproval: {mode: audit}}");
