@@ -383,6 +383,17 @@ fn glass_broken_to_delete_an_application_does_not_let_it_prune() {
 }
 
 #[test]
+fn what_is_quoted_brings_no_control_characters_into_an_answer() {
+    let by = "a\u{1b}[2J\nWhat to do:\n> rm -rf";
+    let shop = namespace("shop", approval(by, "2026-11-29T11:00:00Z", "u-shop"));
+    let response = delete("bob", &shop, std::slice::from_ref(&shop), &enforced());
+    refused(&response, &["expired"]);
+    assert_eq!(response.message.matches("What to do:\n").count(), 1, "{}", response.message);
+    let texts = response.message.lines().chain(response.audit_annotations.values().map(String::as_str));
+    assert!(texts.flat_map(str::chars).all(|c| !c.is_control()), "{response:?}");
+}
+
+#[test]
 fn glass_without_groups_is_not_broken() {
     let mut shop = namespace("shop", json!({"cascade-guard.io/break-glass": "INC-9"}));
     refused(&delete("root", &shop, std::slice::from_ref(&shop), &enforced()), &["nobody approved"]);
