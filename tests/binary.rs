@@ -255,3 +255,18 @@ fn overlap_ends_with_what_it_found() {
     assert_eq!(missing.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&missing.stderr).contains("no-such-thing is no file or folder"));
 }
+
+#[test]
+fn empty_ceiling_in_the_environment_caps_nothing_and_a_wrong_one_is_refused() {
+    let explain = |ceiling: &str| {
+        binary()
+            .env("CASCADE_GUARD_MODE_CEILING", ceiling)
+            .args(["policy", "explain", "namespace", "shop"])
+            .output()
+            .unwrap()
+    };
+    assert!(!String::from_utf8_lossy(&explain("").stderr).contains("is no mode"));
+    let wrong = explain("of");
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("use off, audit, warn or enforce"));
+}

@@ -20,6 +20,10 @@ pub const DELETE_POLICY: &str = "argocd.argoproj.io/hook-delete-policy";
 /// The same in Helm's words; Argo CD adds both up.
 pub const HELM_DELETE_POLICY: &str = "helm.sh/hook-delete-policy";
 
+/// On hooks of a running operation; Argo CD removes it when the hook has completed or the operation is terminated
+/// (`gitops-engine/pkg/sync/hook`).
+pub const HOOK_FINALIZER: &str = "argocd.argoproj.io/hook-finalizer";
+
 /// Every annotation that places an object in a sync or says when it goes.
 pub const ANNOTATIONS: [&str; 6] = [HOOK, HELM_HOOK, SYNC_WAVE, HELM_WEIGHT, DELETE_POLICY, HELM_DELETE_POLICY];
 

@@ -65,7 +65,11 @@ pub fn draw(document: &Document) -> String {
         };
         let why =
             if approval.problems.is_empty() { String::new() } else { format!(": {}", approval.problems.join("; ")) };
-        vec![format!("{}  {state}, by {} until {}{why}", approval.namespace, approval.by, approval.until)]
+        // A broken approval may lack either.
+        let said = |word: &str, value: &str| if value.is_empty() { String::new() } else { format!(" {word} {value}") };
+        let (by, until) = (said("by", &approval.by), said("until", &approval.until));
+        let comma = if by.is_empty() && until.is_empty() { "" } else { "," };
+        vec![format!("{}  {state}{comma}{by}{until}{why}", approval.namespace)]
     });
     let guarded = audit.guarded();
     if guarded > 0 {

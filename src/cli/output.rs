@@ -50,7 +50,21 @@ pub fn line(text: &str) -> io::Result<()> {
 
 /// Says on standard error why a command could not do its work.
 pub fn complain(error: &anyhow::Error) {
-    let _ = writeln!(io::stderr().lock(), "error: {error:#}");
+    let _ = writeln!(io::stderr().lock(), "error: {}", chain(error));
+}
+
+/// An error and its causes in one line. Some errors say their cause themselves; it is not said twice.
+fn chain(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !line.ends_with(&cause) {
+            if !line.is_empty() {
+                line.push_str(": ");
+            }
+            line.push_str(&cause);
+        }
+    }
+    line
 }
 
 /// Says on standard error what a reader of the result should know.
@@ -92,4 +106,20 @@ pub fn table(rows: &[Vec<String>]) -> String {
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context as _;
+
+    use super::*;
+
+    #[test]
+    fn no_cause_is_said_twice() {
+        let missing = || io::Error::new(io::ErrorKind::NotFound, "not there");
+        let wrapped = anyhow::Error::new(crate::snapshot::LoadError::Io { path: "a".into(), source: missing() });
+        assert_eq!(chain(&wrapped.context("it cannot be used")), "it cannot be used: cannot read a: not there");
+        let plain = Err::<(), _>(missing()).context("cannot read a").unwrap_err();
+        assert_eq!(chain(&plain), "cannot read a: not there");
+    }
 }

@@ -31,8 +31,14 @@ pub struct PolicyArgs {
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
     /// No rule acts more strictly than this: off, audit, warn or enforce
-    #[arg(long, value_name = "MODE", env = "CASCADE_GUARD_MODE_CEILING")]
+    #[arg(long, value_name = "MODE", env = "CASCADE_GUARD_MODE_CEILING", value_parser = ceiling)]
     pub mode_ceiling: Option<Mode>,
+}
+
+/// A ceiling as a flag or in the environment. A variable that is there but empty, as a manifest with an unfilled value
+/// leaves it, caps nothing.
+fn ceiling(text: &str) -> Result<Mode, String> {
+    if text.is_empty() { Ok(Mode::Enforce) } else { text.parse() }
 }
 
 impl PolicyArgs {

@@ -68,7 +68,7 @@ fn message(decision: &Decision, request: &Request<'_>) -> String {
         // Names can be long; where few are named they are named whole.
         let each = (600 / details.len().max(1)).max(200);
         for outcome in details.iter().take(MAX_OBJECTS) {
-            lines.push(format!("- {}", clip(&outcome.finding.detail, each)));
+            lines.push(format!("- {}", clip(&plain(&outcome.finding.detail), each)));
         }
         if details.len() > MAX_OBJECTS {
             lines.push(format!("- and {} more", details.len() - MAX_OBJECTS));
@@ -80,17 +80,17 @@ fn message(decision: &Decision, request: &Request<'_>) -> String {
         }
         notes.extend(group.outcomes.iter().flat_map(|outcome| outcome.finding.notes.iter().map(String::as_str)));
     }
-    lines.extend(notes.iter().map(|note| clip(note, 200)));
+    lines.extend(notes.iter().map(|note| clip(&plain(note), 200)));
     let text = lines.join("\n");
     if remedies.is_empty() {
         return clip(&text, MAX_MESSAGE);
     }
     // The way out is what people need most: room is made for the first remedy, the others follow where they fit.
-    let mut way_out = format!("\nWhat to do:\n> {}", clip(remedies[0], MAX_MESSAGE / 2));
+    let mut way_out = format!("\nWhat to do:\n> {}", clip(&plain(remedies[0]), MAX_MESSAGE / 2));
     let found = clip(&text, MAX_MESSAGE - way_out.chars().count());
     let mut left = MAX_MESSAGE - way_out.chars().count() - found.chars().count();
     for remedy in &remedies[1..] {
-        let line = format!("\n> {remedy}");
+        let line = format!("\n> {}", plain(remedy));
         let length = line.chars().count();
         if length <= left {
             way_out.push_str(&line);
@@ -148,8 +148,12 @@ pub(super) fn warning(text: &str) -> String {
 }
 
 fn warning_with(text: &str, tail: &str) -> String {
-    let clean = |text: &str| text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
-    format!("{}{}", clip(&clean(text), MAX_WARNING - tail.chars().count()), clean(tail))
+    format!("{}{}", clip(&plain(text), MAX_WARNING - tail.chars().count()), plain(tail))
+}
+
+/// One line without control characters: what it quotes may be anything, and it is read in a terminal.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 fn audit_annotations(decision: &Decision) -> BTreeMap<String, String> {
@@ -170,7 +174,7 @@ fn audit_annotations(decision: &Decision) -> BTreeMap<String, String> {
             if more > 0 {
                 let _ = write!(text, ",+{more}");
             }
-            annotations.insert(key.to_owned(), clip(&text, 500));
+            annotations.insert(key.to_owned(), clip(&plain(&text), 500));
         }
     };
     put("decision", vec![worst.word()]);
@@ -180,7 +184,7 @@ fn audit_annotations(decision: &Decision) -> BTreeMap<String, String> {
     put("approved-by", said.iter().map(|outcome| outcome.finding.approved_by.as_str()).collect());
     put("object", said.iter().map(|outcome| outcome.finding.detail.as_str()).collect());
     if let Some(reason) = &decision.break_glass {
-        annotations.insert("break-glass".to_owned(), clip(reason, 200));
+        annotations.insert("break-glass".to_owned(), clip(&plain(reason), 200));
     }
     annotations
 }

@@ -214,9 +214,17 @@ impl<'a> Admitted<'a> {
             admitted.apps.push(id);
         }
         admitted.sets.extend(app.and_then(|id| terminating_generator(inputs, id)));
+        let going = |id: &AppId| {
+            inventory.app(*id).is_some_and(|app| app.terminating.is_some() && app.cascades && app.cluster == LOCAL)
+        };
+        // The garbage collector follows an ApplicationSet that is gone, and may have gone with a cascade.
+        let collected = app.filter(|_| explanation == Explanation::Collected).and_then(|id| inventory.app(id));
+        admitted.apps.extend(
+            collected.map(|app| above_application(inputs, app)).unwrap_or_default().iter().filter(|id| going(id)),
+        );
         let (mut app, mut set) = (0, 0);
         loop {
-            let (owner, marked) = if let Some(id) = admitted.apps.get(app) {
+            let above = if let Some(id) = admitted.apps.get(app) {
                 app += 1;
                 let Some(child) = inventory.app(*id) else { continue };
                 if let Some(generator) = terminating_generator(inputs, *id)
@@ -224,20 +232,18 @@ impl<'a> Admitted<'a> {
                 {
                     admitted.sets.push(generator);
                 }
-                let parent = child.parent.as_deref().map_or(&[][..], |parent| inventory.apps_of_instance(parent));
-                (child.object(), parent.to_vec())
+                above_application(inputs, child)
             } else if let Some(child) = admitted.sets.get(set) {
                 set += 1;
-                let object = ObjectRef::new(ARGO_GROUP, "ApplicationSet", &child.meta.namespace, &child.meta.name);
-                (object, named_by_marker(inputs, &child.meta))
+                listing(inputs, &set_object(&child.meta.namespace, &child.meta.name))
+                    .chain(named_by_marker(inputs, &child.meta))
+                    .collect()
             } else {
                 return admitted;
             };
-            let listed = inventory.claims().owners(inventory.key_of(LOCAL, &owner));
-            for id in marked.iter().chain(listed) {
-                let cascades = |app: &App| app.terminating.is_some() && app.cascades && app.cluster == LOCAL;
-                if !admitted.apps.contains(id) && inventory.app(*id).is_some_and(cascades) {
-                    admitted.apps.push(*id);
+            for id in above {
+                if !admitted.apps.contains(&id) && going(&id) {
+                    admitted.apps.push(id);
                 }
             }
         }
@@ -255,6 +261,32 @@ impl<'a> Admitted<'a> {
         let of_apps = self.apps.iter().find_map(|id| inventory.app(*id).and_then(|app| inventory.broken_glass(app)));
         of_apps.or_else(|| self.sets.iter().find_map(|set| set.meta.annotation(BREAK_GLASS)))
     }
+}
+
+/// Applications whose cascade would take `child` along: those that list it or its marker names, unless they pass it by,
+/// and those that list the ApplicationSet that generated it, which may be gone already.
+fn above_application(inputs: Inputs<'_>, child: &App) -> Vec<AppId> {
+    let inventory = inputs.inventory;
+    let marked = child.parent.as_deref().map_or(&[][..], |parent| inventory.apps_of_instance(parent));
+    let takes = |id: &AppId| {
+        let parent = inventory.app(*id).filter(|parent| !child.kept && !parent.keeps_objects);
+        parent.is_some_and(|parent| marked.is_empty() || child.parent.as_deref() == Some(&*parent.instance))
+    };
+    let mut above: Vec<AppId> =
+        marked.iter().copied().chain(listing(inputs, &child.object())).filter(|id| takes(id)).collect();
+    if let Some((set, _uid)) = child.generated_by.as_deref().and_then(|set| set.rsplit_once('/')) {
+        above.extend(listing(inputs, &set_object(&child.namespace, set)));
+    }
+    above
+}
+
+/// Applications that list an object.
+fn listing<'a>(inputs: Inputs<'a>, object: &ObjectRef) -> impl Iterator<Item = AppId> + use<'a> {
+    inputs.inventory.claims().owners(inputs.inventory.key_of(LOCAL, object)).iter().copied()
+}
+
+fn set_object(namespace: &str, name: &str) -> ObjectRef {
+    ObjectRef::new(ARGO_GROUP, "ApplicationSet", namespace, name)
 }
 
 /// The ApplicationSet that generated an Application, if it is on its way out.

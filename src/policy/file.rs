@@ -4,6 +4,9 @@ use serde::Deserialize;
 
 use super::{GuardPolicySpec, Policy, PolicyError};
 
+const API_VERSION: &str = "cascade-guard.io/v1alpha1";
+const KIND: &str = "GuardPolicy";
+
 /// Why a text is no usable policy.
 #[derive(Debug, thiserror::Error)]
 pub enum ParseError {
@@ -31,10 +34,18 @@ impl Policy {
     /// wrong.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase", deny_unknown_fields)]
-        struct File {
+        #[serde(rename_all = "camelCase")]
+        struct Head {
             api_version: String,
             kind: String,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        struct File {
+            #[serde(rename = "apiVersion")]
+            _api_version: String,
+            #[serde(rename = "kind")]
+            _kind: String,
             #[serde(default)]
             #[allow(dead_code, reason = "named so that it is allowed; nothing in it matters")]
             metadata: serde::de::IgnoredAny,
@@ -44,10 +55,16 @@ impl Policy {
             #[allow(dead_code, reason = "a policy copied from a cluster carries one")]
             status: serde::de::IgnoredAny,
         }
-        let file: File = serde_saphyr::from_str(text).map_err(|error| ParseError::Format(error.to_string()))?;
-        if file.api_version != "cascade-guard.io/v1alpha1" || file.kind != "GuardPolicy" {
-            return Err(ParseError::OtherKind { api_version: file.api_version, kind: file.kind });
+        // One line, for a log and for a terminal alike.
+        let options = serde_saphyr::options! { with_snippet: false };
+        // The fields of another kind would only be called unknown.
+        if let Ok(Head { api_version, kind }) = serde_saphyr::from_str_with_options(text, options.clone())
+            && (api_version != API_VERSION || kind != KIND)
+        {
+            return Err(ParseError::OtherKind { api_version, kind });
         }
+        let file: File = serde_saphyr::from_str_with_options(text, options)
+            .map_err(|error| ParseError::Format(error.to_string()))?;
         Ok(Self::new(file.spec)?)
     }
 
@@ -108,5 +125,8 @@ mod tests {
     fn other_kinds_are_refused() {
         let error = Policy::parse("apiVersion: v1\nkind: ConfigMap\n").unwrap_err().to_string();
         assert!(error.contains("v1 ConfigMap"), "{error}");
+        let error =
+            Policy::parse("apiVersion: apps/v1\nkind: Deployment\nspec: {replicas: 1}\n").unwrap_err().to_string();
+        assert!(error.contains("apps/v1 Deployment"), "{error}");
     }
 }

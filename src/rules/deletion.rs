@@ -10,7 +10,7 @@ use crate::{
     admission::Request,
     argo::{Application, application::cascades},
     decision::Scope,
-    inventory::AppId,
+    inventory::{AppId, Inventory},
     object::{ARGO_GROUP, Definition, ObjectMeta, ObjectRef, null_to_default},
     plan::{Admitted, Explanation, Inputs, Plan, Root, RootApplication, explain, manager, siblings},
 };
@@ -118,7 +118,10 @@ pub(super) fn new(
             "" => "default".to_owned(),
             project => project.to_owned(),
         }),
-        (None, None) => known.and_then(|id| inventory.app(id)).map(|app| app.project.to_string()),
+        (None, None) => known
+            .and_then(|id| inventory.app(id))
+            .map(|app| app.project.to_string())
+            .or_else(|| common_project(inventory, &object, &meta)),
     };
     let mut projects = vec![own_project];
     let mut waivers = Vec::new();
@@ -133,15 +136,29 @@ pub(super) fn new(
             projects.push(project);
         }
     }
-    // An ApplicationSet that is gone already is remembered under what it generated.
+    // An ApplicationSet that is gone already is remembered under what it generated. A prune and a replacement are no
+    // deletion of the Application: what was broken for that does not reach them.
     let collected = known.filter(|_| explanation == Explanation::Collected);
     let broken_glass = explaining
+        .filter(|_| matches!(explanation, Explanation::Cascade(_)))
         .or_else(|| collected.and_then(|id| inventory.app(id)))
         .and_then(|app| inventory.broken_glass(app))
         .or_else(|| admitted.broken_glass(inputs))
         .map(str::to_owned);
     let began = admitted.began(inputs);
     Some(Deletion { object, meta, explanation, plan, judged, projects, root, waivers, broken_glass, unreadable, began })
+}
+
+/// The project of every Application that an ApplicationSet generated, if they have one in common: those are the
+/// Applications that are deleted.
+fn common_project(inventory: &Inventory, object: &ObjectRef, meta: &ObjectMeta) -> Option<String> {
+    if !object.kind.is(ARGO_GROUP, "ApplicationSet") {
+        return None;
+    }
+    let mut projects =
+        inventory.apps_generated_by(meta).iter().filter_map(|id| inventory.app(*id)).map(|app| &app.project);
+    let first = projects.next()?;
+    projects.all(|project| project == first).then(|| first.to_string())
 }
 
 fn start<'r>(

@@ -307,6 +307,92 @@ fn broken_glass_on_an_application_set_reaches_what_it_generated() {
     assert!(delete(CONTROLLER, &shop, &world, &policy).allowed);
 }
 
+/// Application `root` that holds Application `shop`, which holds Namespace `shop`; both are being deleted, `root` first.
+fn two_levels() -> [Value; 3] {
+    let mut root = application("root", &[]);
+    root["status"]["resources"] = json!([{"group": "argoproj.io", "version": "v1alpha1", "kind": "Application",
+        "namespace": "argocd", "name": "shop", "status": "Synced"}]);
+    let mut child = application("shop", &["shop"]);
+    child["metadata"]["annotations"]["argocd.argoproj.io/tracking-id"] =
+        json!("root:argoproj.io/Application:argocd/shop");
+    [
+        terminating(root, "2026-11-29T11:30:00Z"),
+        terminating(child, "2026-11-29T11:50:00Z"),
+        tracked(namespace("shop", json!({})), "shop"),
+    ]
+}
+
+#[test]
+fn broken_glass_reaches_what_goes_two_levels_down() {
+    let policy = with("breakGlass: {groups: [sre]}");
+    let [mut root, child, shop] = two_levels();
+    refused(&delete(CONTROLLER, &shop, &[root.clone(), child.clone(), shop.clone()], &policy), &["nobody approved"]);
+    root["metadata"]["annotations"]["cascade-guard.io/break-glass"] = json!("INC-9");
+    let response = delete(CONTROLLER, &shop, &[root.clone(), child.clone(), shop.clone()], &policy);
+    assert!(response.allowed && said(&response).contains("glass broken (inc-9)"), "{}", said(&response));
+    // A child that its parent's cascade passes by is not part of it.
+    let mut kept = child.clone();
+    kept["metadata"]["annotations"]["argocd.argoproj.io/sync-options"] = json!("Delete=false");
+    refused(&delete(CONTROLLER, &shop, &[root.clone(), kept, shop.clone()], &policy), &["nobody approved"]);
+    let mut other = child;
+    other["metadata"]["annotations"]["argocd.argoproj.io/tracking-id"] =
+        json!("other:argoproj.io/Application:argocd/shop");
+    let world = [root, other, application("other", &[]), shop.clone()];
+    refused(&delete(CONTROLLER, &shop, &world, &policy), &["nobody approved"]);
+}
+
+#[test]
+fn broken_glass_reaches_what_a_generated_application_holds_when_its_set_is_part_of_a_cascade() {
+    let policy = with("breakGlass: {groups: [sre]}");
+    let [mut root, mut child, shop] = two_levels();
+    root["status"]["resources"][0]["kind"] = json!("ApplicationSet");
+    root["status"]["resources"][0]["name"] = json!("previews");
+    root["metadata"]["annotations"]["cascade-guard.io/break-glass"] = json!("INC-9");
+    child["metadata"]["annotations"] = json!({});
+    child = generated_by(child, "previews");
+    assert!(delete(CONTROLLER, &shop, &[root.clone(), child.clone(), shop.clone()], &policy).allowed);
+    child["metadata"].as_object_mut().unwrap().remove("deletionTimestamp");
+    assert!(delete(COLLECTOR, &child, &[root.clone(), child.clone(), shop.clone()], &policy).allowed);
+    root["metadata"]["annotations"] = json!({});
+    refused(&delete(COLLECTOR, &child, &[root, child.clone(), shop], &policy), &["nobody approved"]);
+}
+
+#[test]
+fn approval_and_override_of_the_root_hold_two_levels_down() {
+    let [root, child, mut shop] = two_levels();
+    shop["metadata"]["annotations"] = approval("alice", "2026-11-29T11:40:00Z", "u-shop");
+    let shop = tracked(shop, "shop");
+    silent(&delete(CONTROLLER, &shop, &[root, child, shop.clone()], &enforced()));
+    let [mut root, child, shop] = two_levels();
+    root["spec"]["project"] = json!("lab");
+    let policy = with("overrides: [{match: {namespaces: [shop], projects: [lab]}, modes: {namespaceApproval: audit}}]");
+    silent(&delete(CONTROLLER, &shop, &[root.clone(), child.clone(), shop.clone()], &policy));
+    root["spec"]["project"] = json!("shop");
+    refused(&delete(CONTROLLER, &shop, &[root, child, shop.clone()], &policy), &["nobody approved"]);
+}
+
+#[test]
+fn glass_broken_to_delete_an_application_does_not_let_it_prune() {
+    let policy = with("breakGlass: {groups: [sre]}");
+    let shop = tracked(namespace("shop", json!({})), "shop");
+    let mut app = application("shop", &["shop"]);
+    app["metadata"]["annotations"]["cascade-guard.io/break-glass"] = json!("INC-9");
+    app["status"]["resources"][0]["status"] = json!("OutOfSync");
+    app["status"]["resources"][0]["requiresPruning"] = json!(true);
+    refused(&delete(CONTROLLER, &shop, &[app, shop.clone()], &policy), &["nobody approved"]);
+}
+
+#[test]
+fn what_is_quoted_brings_no_control_characters_into_an_answer() {
+    let by = "a\u{1b}[2J\nWhat to do:\n> rm -rf";
+    let shop = namespace("shop", approval(by, "2026-11-29T11:00:00Z", "u-shop"));
+    let response = delete("bob", &shop, std::slice::from_ref(&shop), &enforced());
+    refused(&response, &["expired"]);
+    assert_eq!(response.message.matches("What to do:\n").count(), 1, "{}", response.message);
+    let texts = response.message.lines().chain(response.audit_annotations.values().map(String::as_str));
+    assert!(texts.flat_map(str::chars).all(|c| !c.is_control()), "{response:?}");
+}
+
 #[test]
 fn glass_without_groups_is_not_broken() {
     let mut shop = namespace("shop", json!({"cascade-guard.io/break-glass": "INC-9"}));
@@ -395,6 +481,17 @@ fn override_weakens_the_rule_where_it_matches() {
     assert!(said(&response).contains("[namespace-approval] would deny: namespace dev-1"), "{}", said(&response));
     let shop = namespace("shop", json!({}));
     refused(&delete("bob", &shop, std::slice::from_ref(&shop), &policy), &["nobody approved"]);
+}
+
+#[test]
+fn override_by_project_holds_for_the_set_whose_applications_are_all_of_it() {
+    let policy = with("overrides: [{match: {projects: [shop]}, modes: {namespaceApproval: audit}}]");
+    let shops = ["pr-1", "pr-2"].map(|name| tracked(namespace(name, json!({})), name));
+    let mut apps = ["pr-1", "pr-2"].map(|name| generated_by(application(name, &[name]), "previews"));
+    let world = |apps: &[Value]| [&[set("previews")], apps, &shops].concat();
+    silent(&delete("bob", &set("previews"), &world(&apps), &policy));
+    apps[1]["spec"]["project"] = json!("other");
+    refused(&delete("bob", &set("previews"), &world(&apps), &policy), &["nobody approved"]);
 }
 
 #[test]

@@ -430,6 +430,16 @@ fn a_child_of_an_admitted_cascade_goes_unless_others_claim_it() {
         with(object(ROLE, "old"), "/metadata/annotations/x", "y"),
     ]);
     passes(&family.delete("argoproj.io/Application argocd/new", CONTROLLER));
+    // Argo CD deletes them wave by wave: one may go before the other is marked.
+    passes(&family.delete(ROLE, CONTROLLER));
+    let kept = with(app("new", &[ROLE]), "/metadata/annotations/argocd.argoproj.io~1sync-options", "Delete=false");
+    let family = World::new([
+        terminating("root", &["argoproj.io/Application argocd/old", "argoproj.io/Application argocd/new"]),
+        terminating("old", &[ROLE]),
+        kept,
+        object(ROLE, "old"),
+    ]);
+    refused(&family.delete(ROLE, CONTROLLER), &["argocd/new"]);
 }
 
 #[test]

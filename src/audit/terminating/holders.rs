@@ -2,15 +2,10 @@
 
 use super::{Condition, Holder, Subject};
 use crate::{
-    argo::application::CASCADE_FINALIZERS,
-    argo::{Marker, tracking},
+    argo::{Marker, application::CASCADE_FINALIZERS, hook::HOOK_FINALIZER, tracking},
     inventory::Inventory,
     object::ObjectRef,
 };
-
-/// On hooks of a running operation; Argo CD removes it when the hook has completed or the operation is terminated
-/// (`gitops-engine/pkg/sync/hook`).
-const HOOK_FINALIZER: &str = "argocd.argoproj.io/hook-finalizer";
 
 /// Finalizers of other programs, by how they begin or end: who removes them and what they wait for.
 const KNOWN: &[(&str, &str, &str)] = &[

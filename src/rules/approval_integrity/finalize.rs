@@ -74,7 +74,7 @@ pub(super) fn finalize(cx: &Context<'_>, old: &Object<'_>, new: &Object<'_>, fin
         "finalizing a Terminating Namespace by hand orphans what is still in it",
     )
     .check("finalize")
-    .detail(format!("Namespace {name}: this orphans {}", remaining(cx, name, &before.status.conditions)))
+    .detail(format!("finalizing Namespace {name} by hand orphans {}", remaining(cx, name, &before.status.conditions)))
     .remedy(format!("see what holds it: kubectl get namespace {name} -o jsonpath='{{.status.conditions}}'"))
     .remedy(
         "let the controllers that own the remaining finalizers finish, or remove those finalizers object by object",

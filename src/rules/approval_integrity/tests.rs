@@ -185,7 +185,10 @@ fn finalizing(options: &str, user: &str) -> crate::decision::Decision {
 fn finalizing_by_hand_is_answered_as_the_policy_says() {
     use crate::decision::Effect;
     let decision = finalizing("", "ops");
-    assert_eq!(testing::details(&decision), ["Namespace shop: this orphans example.com/x in 2 resource instances"]);
+    assert_eq!(
+        testing::details(&decision),
+        ["finalizing Namespace shop by hand orphans example.com/x in 2 resource instances"]
+    );
     let effect = |options: &str| finalizing(options, "ops").outcomes.first().map(|outcome| outcome.effect);
     assert_eq!(effect(""), Some(Effect::Warned));
     assert_eq!(effect(", protectFinalize: enforce"), Some(Effect::Refused));

@@ -10,13 +10,14 @@ use super::{
 use crate::{
     argo::{
         Class, Marker, TrackingId,
-        hook::{Hook, Phase, Stage},
+        hook::{HOOK_FINALIZER, Hook, Phase, Stage},
         sync_options::{HELM_RESOURCE_POLICY, SYNC_OPTIONS, in_annotation},
         tracking::{INSTANCE_LABEL, TRACKING_ID, marker},
     },
     facts::{ListQuestion, Reading},
     inventory::{App, AppId, Claim, Inventory, LOCAL},
     object::{GroupKind, ObjectMeta, ObjectRef, null_to_default},
+    plan::is_sync_identity,
     rules::Context,
 };
 
@@ -40,6 +41,13 @@ pub(super) fn home<'a>(cx: &Context<'a>, object: &ObjectRef, meta: &ObjectMeta) 
     }
     let tracked = meta.annotation(TRACKING_ID).and_then(TrackingId::parse).map(|id| id.instance);
     let label_key = inventory.settings(own).map_or(INSTANCE_LABEL, |settings| &settings.label_key);
+    // A label means little where nobody knows whether Argo CD goes by it: Helm writes the same on its own releases. Then
+    // it takes something that only Argo CD does.
+    let by_argocd = || {
+        meta.finalizers.iter().any(|finalizer| finalizer == HOOK_FINALIZER)
+            || is_sync_identity(cx.inputs(), &cx.request.user.username)
+    };
+    let proven = tracked.is_some() || by_argocd();
     let mut names: Vec<&str> =
         tracked.into_iter().chain(meta.label(label_key)).chain(meta.label(INSTANCE_LABEL)).collect();
     names.sort_unstable();
@@ -49,6 +57,7 @@ pub(super) fn home<'a>(cx: &Context<'a>, object: &ObjectRef, meta: &ObjectMeta) 
         .flat_map(|name| inventory.apps_of_instance(name))
         .filter_map(|id| Some((*id, inventory.app(*id)?)))
         .filter(|(_, app)| app.cluster == LOCAL)
+        .filter(|(_, app)| proven || inventory.settings(&app.controller_namespace).is_some())
         .filter(|(_, app)| {
             marker(meta, inventory.settings(&app.controller_namespace)) == Marker::Instance(&app.instance)
         })

@@ -135,6 +135,7 @@ impl Rule for SyncWave {
             judge_around(cx, &subject, &home, &mut found);
         }
         soften(&subject, &home, &mut found);
+        by_project(&home, &mut found);
         findings.append(&mut found);
     }
 }
@@ -232,6 +233,14 @@ fn soften(subject: &Subject<'_>, home: &Home<'_>, findings: &mut [Finding]) {
         for finding in findings {
             finding.severity = Severity::Warn;
         }
+    }
+}
+
+/// The project of the hook's Application counts for everything that was found, not only for what its list shows.
+fn by_project(home: &Home<'_>, findings: &mut [Finding]) {
+    let Home::Known(apps) = home else { return };
+    for finding in findings.iter_mut().filter(|finding| finding.scopes.iter().all(|scope| scope.project.is_none())) {
+        finding.scopes = apps.iter().map(|(_, app)| Scope::of(&finding.object, Some(&app.project))).collect();
     }
 }
 

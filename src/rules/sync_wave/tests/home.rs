@@ -38,6 +38,16 @@ fn plain_helm_release_is_not_judged() {
 }
 
 #[test]
+fn release_of_the_name_of_an_application_is_plain_helm_unless_argo_cd_made_the_hook() {
+    let world = app(&entry("Secret", "db", 0));
+    let mut hook = without_marker(&job(&[("helm-hook", "pre-install")], &secret("db")));
+    hook["metadata"]["labels"] = json!({"app.kubernetes.io/instance": "shop"});
+    assert_eq!(create(&world, &hook), NOTHING);
+    hook["metadata"]["finalizers"] = json!(["argocd.argoproj.io/hook-finalizer"]);
+    assert_eq!(create(&world, &hook), ["deny depends-on-later"]);
+}
+
+#[test]
 fn label_marks_a_hook_where_the_installation_says_so() {
     let settings = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm, namespace: argocd}\n\
                     data: {application.resourceTrackingMethod: label}\n";
@@ -99,4 +109,7 @@ fn mode_follows_the_project_of_the_application() {
     let decision = decide(&world, policy, Some(&job(&[("hook", "PreSync")], &secret("db"))), None);
     assert_eq!(said(&decision), ["deny depends-on-later"]);
     assert!(decision.allowed());
+    let alone = decide(&world, policy, Some(&job(&[("hook", "PreSync"), ("sync-wave", "1.5")], &json!({}))), None);
+    assert_eq!(said(&alone), ["deny malformed-wave"]);
+    assert!(alone.allowed());
 }
