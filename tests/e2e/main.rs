@@ -4,7 +4,9 @@
 //! last one. That is more than the built-in test harness can do (it never drops a static), so this program has its own
 //! `main`; the command line is the usual one.
 
+mod approval_paths;
 mod approvals;
+mod changed;
 mod commands;
 mod deletes;
 mod harness;
@@ -31,11 +33,13 @@ fn main() -> anyhow::Result<ExitCode> {
         incidents::tests(),
         hooks::tests(),
         approvals::tests(),
+        approval_paths::tests(),
         ways_out::tests(),
         deletes::tests(),
         commands::tests(),
         matching::tests(),
         outage::tests(),
+        changed::tests(),
         live::tests(),
         reports::tests(),
     ];

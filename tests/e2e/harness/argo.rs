@@ -146,6 +146,11 @@ impl<'a> Application<'a> {
         Ok(())
     }
 
+    /// The kind of an Application, for a client of somebody else's.
+    pub fn resource(&self) -> ApiResource {
+        resource()
+    }
+
     fn api_of_argocd(&self) -> Api<DynamicObject> {
         Api::namespaced_with(self.world.argocd.clone(), "argocd", &resource())
     }
