@@ -105,10 +105,10 @@ async fn garbage_collector_takes_only_an_approved_namespace(world: &World) -> Re
     let owners: Api<PriorityClass> = Api::all(world.ops.clone());
     let owner = json!({"metadata": {"name": "tenant"}, "value": 1});
     let owner = owners.create(&PostParams::default(), &serde_json::from_value(owner)?).await?;
-    let owned = json!({"metadata": {"name": "owned", "ownerReferences": [{
+    let tenancy = json!({"metadata": {"name": "owned", "ownerReferences": [{
         "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "name": "tenant", "uid": owner.metadata.uid}]}});
     let namespaces = namespaces(world);
-    namespaces.create(&PostParams::default(), &serde_json::from_value(owned)?).await?;
+    namespaces.create(&PostParams::default(), &serde_json::from_value(tenancy)?).await?;
 
     owners.delete("tenant", &DeleteParams::background()).await?;
     gone(&owners, "tenant").await?;

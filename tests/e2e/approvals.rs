@@ -116,8 +116,7 @@ async fn approval_through_the_status_of_a_namespace_is_refused_to_an_outsider(wo
 
     let mut whole = outsider.get("side-door").await?;
     whole.metadata.annotations = Some(serde_json::from_value(patch["metadata"]["annotations"].clone())?);
-    let path = "/api/v1/namespaces/side-door/finalize";
-    let request = http::Request::put(path).body(serde_json::to_vec(&whole)?)?;
+    let request = http::Request::put("/api/v1/namespaces/side-door/finalize").body(serde_json::to_vec(&whole)?)?;
     let outcome = OUTSIDER.client(world)?.request::<Value>(request).await;
     refused(outcome, "approvals", &["approval-integrity", OUTSIDER.name])?;
     is_not_approved(world, "side-door").await?;

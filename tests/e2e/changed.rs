@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::{batch::v1::Job, core::v1::Namespace, rbac::v1::ClusterRole};
 use kube::{
     Api, Client,
     api::{DeleteParams, DynamicObject, Patch, PatchParams},
@@ -12,13 +12,15 @@ use serde_json::{Value, json};
 use crate::{
     approval_paths::{release, terminating},
     harness::{
-        argo::{Application, CASCADE, Entry, applications, entry, gone},
+        argo::{Application, CASCADE, Entry, applications, applications_by, entry, gone},
         manifests,
         outcome::{refused, rejected},
         people::{APPROVER, BOTH, DELETER, ON_CALL, OUTSIDER},
         wait::eventually,
         world::{World, approval, dry_run},
     },
+    hook_needs::{create, is_warned_of},
+    hooks::{first_sync, migration},
     install::may,
     tests,
 };
@@ -28,6 +30,7 @@ tests!(
     finalizing_by_an_outsider_is_refused_where_the_policy_says_so,
     nobody_approves_while_rights_cannot_be_checked_and_the_rest_goes_on,
     only_a_member_of_the_group_breaks_the_glass_and_the_cascade_is_let_through,
+    need_that_may_not_be_read_is_told_and_the_hook_created,
 );
 
 fn namespaces(client: Client) -> Api<Namespace> {
@@ -55,6 +58,8 @@ async fn approver_may_not_delete_under_four_eyes(world: &World) -> Result<()> {
             let said = BOTH.runs(world, &["approvals", "status", "four-eyes", "--policy", &policy])?;
             said.ended(0, &["Four eyes: somebody else than the approver has to delete it"])?;
 
+            // Argo CD does not say who asked it to delete, so from it every approval counts but its own.
+            namespaces(world.argocd.clone()).delete("four-eyes", &dry_run()).await?;
             namespaces(DELETER.client(world)?).delete("four-eyes", &DeleteParams::default()).await?;
             gone(&both, "four-eyes").await
         })
@@ -140,7 +145,7 @@ async fn only_a_member_of_the_group_breaks_the_glass_and_the_cascade_is_let_thro
     old.sync(&shared).await?;
     Application::create(world, "glass-new", "glass", &[CASCADE], &shared.clone().map(Entry::out_of_sync)).await?;
     let reason = |client: Client| {
-        let applications: Api<DynamicObject> = Api::namespaced_with(client, "argocd", &old.resource());
+        let applications = applications_by(client);
         async move {
             let reason =
                 json!({"metadata": {"annotations": {"cascade-guard.io/break-glass": "INC-1 moves the cluster"}}});
@@ -159,7 +164,7 @@ async fn only_a_member_of_the_group_breaks_the_glass_and_the_cascade_is_let_thro
             let words = ["approval-integrity/break-glass", "ops@example.com is in none of its groups", "on-call"];
             refused(reason(world.ops.clone()).await, "approvals", &words)?;
             let on_call = ON_CALL.client(world)?;
-            let applications: Api<DynamicObject> = Api::namespaced_with(on_call.clone(), "argocd", &old.resource());
+            let applications = applications_by(on_call.clone());
             // Membership alone is not enough where the policy wants a reason.
             let outcome = applications.delete("glass-old", &DeleteParams::default()).await;
             refused(outcome, "applications", &["shared-claim", "namespace-approval"])?;
@@ -173,4 +178,29 @@ async fn only_a_member_of_the_group_breaks_the_glass_and_the_cascade_is_let_thro
         })
         .await?;
     rejected(applications(world).get("glass-old").await, "not found")
+}
+
+async fn need_that_may_not_be_read_is_told_and_the_hook_created(world: &World) -> Result<()> {
+    let guard = world.plane.client(world.plane.service_account("cascade-guard", "cascade-guard").await?)?;
+    let roles: Api<ClusterRole> = Api::all(world.plane.admin()?);
+    // Another test may have given it the right, and gives it again if it comes later.
+    if roles.get_opt("cascade-guard-read-secrets").await?.is_some() {
+        roles.delete("cascade-guard-read-secrets", &DeleteParams::default()).await?;
+    }
+    eventually("the guard to lack the right to read Secrets", async || {
+        ensure!(!may(&guard, "get", "", "secrets").await?, "it has it");
+        Ok(())
+    })
+    .await?;
+
+    let application = first_sync(world, "unread", "Secret").await?;
+    // After a first sync the Secret may be there, whatever the list says.
+    application.patch_as_argocd(json!({"status": {"history": [{"id": 0}]}})).await?;
+    let hook = migration("unread", "secretRef", &[("hook", "PreSync"), ("sync-wave", "5")])?;
+    let words = ["[sync-wave]", "Secret unread/database", "whether it exists could not be read"];
+    is_warned_of(&world.argocd, &hook, &words).await?;
+    create(&world.argocd, &hook, "").await?;
+    let jobs: Api<Job> = Api::namespaced(world.argocd.clone(), "unread");
+    jobs.get("migrate").await.context("it was not created")?;
+    Ok(())
 }

@@ -10,6 +10,7 @@ mod changed;
 mod commands;
 mod deletes;
 mod harness;
+mod hook_needs;
 mod hooks;
 mod incidents;
 mod install;
@@ -32,6 +33,7 @@ fn main() -> anyhow::Result<ExitCode> {
         policy::tests(),
         incidents::tests(),
         hooks::tests(),
+        hook_needs::tests(),
         approvals::tests(),
         approval_paths::tests(),
         ways_out::tests(),

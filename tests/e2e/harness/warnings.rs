@@ -18,7 +18,9 @@ pub async fn warnings(client: &Client, method: &str, path: &str, body: &Value) -
         bail!("{method} {path} was answered with {status}: {}", String::from_utf8_lossy(&said));
     }
     let lines = answer.headers().get_all("warning").iter();
-    lines.map(|line| text(std::str::from_utf8(line.as_bytes())?).with_context(|| format!("no warning header: {line:?}"))).collect()
+    lines
+        .map(|line| text(std::str::from_utf8(line.as_bytes())?).with_context(|| format!("no warning header: {line:?}")))
+        .collect()
 }
 
 /// The text of one `Warning` header: `299 AGENT "TEXT"` (RFC 7234, section 5.5).
