@@ -59,7 +59,7 @@ fn jobs(world: &World, namespace: &str) -> Api<Job> {
 }
 
 /// An Application in the middle of its first sync, whose `database` comes in wave 2 of the Sync phase.
-async fn first_sync<'a>(world: &'a World, name: &str, kind: &'static str) -> Result<Application<'a>> {
+pub async fn first_sync<'a>(world: &'a World, name: &str, kind: &'static str) -> Result<Application<'a>> {
     world.namespace(name).await?;
     let later = entry("", kind, name, "database").out_of_sync().wave(2);
     let application = Application::create(world, name, name, &[CASCADE], &[later]).await?;

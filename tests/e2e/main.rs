@@ -4,10 +4,13 @@
 //! last one. That is more than the built-in test harness can do (it never drops a static), so this program has its own
 //! `main`; the command line is the usual one.
 
+mod approval_paths;
 mod approvals;
+mod changed;
 mod commands;
 mod deletes;
 mod harness;
+mod hook_needs;
 mod hooks;
 mod incidents;
 mod install;
@@ -30,12 +33,15 @@ fn main() -> anyhow::Result<ExitCode> {
         policy::tests(),
         incidents::tests(),
         hooks::tests(),
+        hook_needs::tests(),
         approvals::tests(),
+        approval_paths::tests(),
         ways_out::tests(),
         deletes::tests(),
         commands::tests(),
         matching::tests(),
         outage::tests(),
+        changed::tests(),
         live::tests(),
         reports::tests(),
     ];

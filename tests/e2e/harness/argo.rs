@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use kube::{
-    Api, ResourceExt,
+    Api, Client, ResourceExt,
     api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
@@ -82,7 +82,12 @@ pub struct Application<'a> {
 
 /// Access to Applications, as the platform engineer.
 pub fn applications(world: &World) -> Api<DynamicObject> {
-    Api::namespaced_with(world.ops.clone(), "argocd", &resource())
+    applications_by(world.ops.clone())
+}
+
+/// Access to Applications, as whoever the client is.
+pub fn applications_by(client: Client) -> Api<DynamicObject> {
+    Api::namespaced_with(client, "argocd", &resource())
 }
 
 fn resource() -> ApiResource {
@@ -147,7 +152,7 @@ impl<'a> Application<'a> {
     }
 
     fn api_of_argocd(&self) -> Api<DynamicObject> {
-        Api::namespaced_with(self.world.argocd.clone(), "argocd", &resource())
+        applications_by(self.world.argocd.clone())
     }
 
     /// Creates or takes over objects: the controller writes this Application's name into their tracking-id.

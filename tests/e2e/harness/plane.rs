@@ -87,7 +87,12 @@ impl ControlPlane {
 
     /// A client of somebody known by certificate.
     pub fn person(&self, user: &str, group: &str) -> Result<Client> {
-        self.client(self.authority.client(user, group)?.auth())
+        self.client(self.certificate(user, group)?)
+    }
+
+    /// A person's certificate.
+    pub fn certificate(&self, user: &str, group: &str) -> Result<AuthInfo> {
+        Ok(self.authority.client(user, group)?.auth())
     }
 
     /// A client of the cluster's administrator, whom RBAC does not limit.

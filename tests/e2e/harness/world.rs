@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::{
     core::v1::{Namespace, ServiceAccount},
     rbac::v1::ClusterRoleBinding,
@@ -18,7 +19,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tokio::sync::RwLock;
 
-use super::{guard::Guard, manifests, outcome::refusal, plane::ControlPlane, wait::eventually};
+use super::{guard::Guard, manifests, outcome::refusal, people, plane::ControlPlane, wait::eventually};
 
 /// What the tests share.
 pub struct World {
@@ -51,6 +52,7 @@ impl World {
             manifests::apply(&admin, object).await?;
         }
         cast(&admin).await?;
+        people::give_rights(&admin).await?;
         let ops = plane.person("ops@example.com", "platform-admins")?;
         let argocd = plane.client(plane.service_account("argocd", "argocd-application-controller").await?)?;
         let guard = Guard::start(&plane, folder).await?;
@@ -76,6 +78,31 @@ impl World {
         .await
     }
 
+    /// Runs `test` while the guard goes by the policy that `edit` makes of the usual one. The guard is started again for it,
+    /// and with the usual policy afterwards, so only a test that runs alone may do this.
+    pub async fn with_policy(&self, edit: (&str, &str), test: impl AsyncFnOnce() -> Result<()>) -> Result<()> {
+        let file = self.policy();
+        let usual = fs::read_to_string(&file)?;
+        let changed = usual.replacen(edit.0, edit.1, 1);
+        ensure!(changed != usual, "the usual policy has no {:?}", edit.0);
+        self.restart(&changed).await?;
+        let outcome = test().await;
+        self.restart(&usual).await?;
+        outcome
+    }
+
+    async fn restart(&self, policy: &str) -> Result<()> {
+        self.guard.stop()?;
+        fs::write(self.policy(), policy)?;
+        self.guard.resume().await?;
+        self.wait_for_protection().await
+    }
+
+    /// The file of the policy that the guard goes by.
+    pub fn policy(&self) -> PathBuf {
+        self.folder.join("policy.yaml")
+    }
+
     /// Makes sure that a Namespace is there.
     pub async fn namespace(&self, name: &str) -> Result<Namespace> {
         let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
@@ -85,16 +112,19 @@ impl World {
     /// Writes a valid approval on a Namespace, as the platform engineer.
     pub async fn approve(&self, name: &str) -> Result<()> {
         let namespaces: Api<Namespace> = Api::all(self.ops.clone());
-        let uid = namespaces.get(name).await?.metadata.uid;
-        let until = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(2);
-        let approval = json!({"metadata": {"annotations": {
-            "cascade-guard.io/deletion-approved-by": "ops@example.com",
-            "cascade-guard.io/deletion-approved-until": until.to_string(),
-            "cascade-guard.io/deletion-approved-uid": uid,
-        }}});
-        namespaces.patch(name, &PatchParams::default(), &Patch::Merge(approval)).await?;
+        let patch = approval(&namespaces.get(name).await?, "ops@example.com", SignedDuration::from_hours(2));
+        namespaces.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
         Ok(())
     }
+}
+
+/// The patch that approves the deletion of a Namespace in somebody's name.
+pub fn approval(namespace: &Namespace, by: &str, lasts: SignedDuration) -> Value {
+    json!({"metadata": {"annotations": {
+        "cascade-guard.io/deletion-approved-by": by,
+        "cascade-guard.io/deletion-approved-until": (Timestamp::now() + lasts).to_string(),
+        "cascade-guard.io/deletion-approved-uid": namespace.metadata.uid,
+    }}})
 }
 
 /// Parameters of a delete that deletes nothing.
