@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::{
     admission::Request,
     argo::{Application, application::cascades},
-    decision::Scope,
+    decision::{BREAK_GLASS, Scope},
     inventory::{App, AppId, Inventory},
     object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef, null_to_default},
     plan::{Explanation, Inputs, Plan, Root, RootApplication, above, below, explain, manager, siblings},
@@ -79,12 +79,17 @@ pub(super) fn new(
         raw.filter(|_| object.is_application()).and_then(|raw| serde_json::from_str(raw.get()).ok());
     let known = inventory.app_named(&object.namespace, &object.name).filter(|_| object.is_application());
 
+    let itself = known.and_then(|id| inventory.app(id));
+    let together = itself.map(|app| siblings(inputs, app, explanation)).unwrap_or_default();
+    let root = explanation == Explanation::Direct && together.is_empty();
     // The cascade is judged where it began; here it is one all the way up.
     let mut levels: Vec<&App> = Vec::new();
     let mut with: HashSet<AppId> = HashSet::new();
     if let Some(app) = match explanation {
         Explanation::Cascade(_) => explaining,
-        Explanation::Collected => known.and_then(|id| inventory.app(id)),
+        Explanation::Collected => itself,
+        // By the controller of its ApplicationSet, which goes in an order of its own (`deletionOrder: Reverse`).
+        Explanation::Direct if !root => itself,
         _ => None,
     } {
         let above = above(inventory, app);
@@ -97,10 +102,7 @@ pub(super) fn new(
         with.extend(Plan::new(inputs, &Root::Known(id), &HashSet::new(), None).apps);
         with.extend(inventory.app(id).map(|app| siblings(inputs, app, Explanation::Collected)).unwrap_or_default());
     }
-    let siblings =
-        known.and_then(|id| inventory.app(id)).map(|app| siblings(inputs, app, explanation)).unwrap_or_default();
-    let root = explanation == Explanation::Direct && siblings.is_empty();
-    with.extend(siblings);
+    with.extend(together);
     let manager = match explanation {
         Explanation::Direct | Explanation::Collected => manager(inputs, &object, &meta),
         Explanation::Cascade(id) | Explanation::Prune(id) | Explanation::Replacement(id) => Some(id),
@@ -129,9 +131,15 @@ pub(super) fn new(
             .or_else(|| common_project(inventory, &object, &meta)),
     };
     // A prune and a replacement are no deletion of the Application: what was broken for that does not reach them.
-    let broken_glass = levels.iter().find_map(|app| inventory.broken_glass(app)).map(str::to_owned);
+    // What stands on the object itself counts by who deletes it.
+    let own = |app: &App| explanation == Explanation::Direct && itself.is_some_and(|itself| std::ptr::eq(itself, app));
+    let glass = levels.iter().find_map(|app| {
+        let set = inventory.generator_of(app).and_then(|set| set.meta.annotation(BREAK_GLASS));
+        if own(app) { set } else { inventory.broken_glass(app) }
+    });
+    let broken_glass = glass.map(str::to_owned);
     let began = levels.iter().filter_map(|app| app.terminating).collect();
-    if explanation == Explanation::Collected {
+    if matches!(explanation, Explanation::Collected | Explanation::Direct) {
         // It is what is deleted, not what explains the delete.
         levels.drain(..levels.len().min(1));
     } else if levels.is_empty() {
