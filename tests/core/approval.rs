@@ -303,6 +303,10 @@ fn broken_glass_on_an_application_set_reaches_what_it_generated() {
     let world = [previews.clone(), app.clone(), shop.clone()];
     assert!(delete("oncall", &previews, &world, &policy).allowed);
     assert!(delete(COLLECTOR, &app, &world, &policy).allowed);
+    // Its own controller deletes them in reverse order, if it is told to.
+    refused(&delete(APPSET_CONTROLLER, &app, &world, &policy), &["nobody approved"]);
+    let going = [terminating(previews.clone(), "2026-11-29T11:59:00Z"), app.clone(), shop.clone()];
+    assert!(delete(APPSET_CONTROLLER, &app, &going, &policy).allowed);
     let world = [previews, terminating(app, "2026-11-29T11:59:00Z"), shop.clone()];
     assert!(delete(CONTROLLER, &shop, &world, &policy).allowed);
 }
