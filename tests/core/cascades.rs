@@ -150,3 +150,19 @@ fn an_application_that_cannot_be_read_is_not_taken_to_hold_nothing() {
 fn entry_of_role() -> serde_json::Value {
     json!({"group": "rbac.authorization.k8s.io", "kind": "Role", "namespace": "shop", "name": "api", "status": "OutOfSync"})
 }
+
+#[test]
+fn more_namespaces_than_may_be_read_are_known_from_the_watch() {
+    let names: Vec<String> = (0..70).map(|number| format!("Namespace n{number}")).collect();
+    let lists: Vec<&str> = names.iter().map(String::as_str).collect();
+    let world = |approvals: usize| {
+        let namespaces = names.iter().enumerate().map(|(number, name)| {
+            let namespace = object(name, "tenants");
+            if number < approvals { approved(&namespace) } else { namespace }
+        });
+        World::new(namespaces.chain([app("tenants", &lists)]))
+    };
+    passes(&world(70).delete("argoproj.io/Application argocd/tenants", "alice"));
+    let response = world(69).delete("argoproj.io/Application argocd/tenants", "alice");
+    refused(&response, &["Namespace n69", "cascade-guard.io/deletion-approved"]);
+}
