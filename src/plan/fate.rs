@@ -235,7 +235,7 @@ fn fate(inputs: Inputs<'_>, plan: &Plan, item: &Item) -> Option<Fate> {
     if item.cluster != LOCAL {
         return Some(by_lists(Fate::Deleted));
     }
-    Some(match inputs.facts.metadata(object)? {
+    Some(match inputs.live(object)? {
         // What takes others along does so from the moment it is marked for deletion.
         Reading::Found(meta) if meta.is_terminating() && !takes_others(item) => Fate::Spared(Spared::Terminating),
         Reading::Found(meta) => spared_by(inputs, plan, item, &meta).map_or(Fate::Deleted, |reason| match reason {

@@ -8,7 +8,10 @@ mod closure;
 mod explain;
 mod fate;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
 
 pub use self::{
     closure::{MAX_ITEMS, Root, RootApplication},
@@ -16,9 +19,9 @@ pub use self::{
     fate::{Fate, Names, Spared, confirm, find_name},
 };
 use crate::{
-    facts::Facts,
+    facts::{Facts, Reading},
     inventory::{App, AppId, ClusterId, Inventory, Key, LOCAL},
-    object::{GroupKind, ObjectRef},
+    object::{GroupKind, ObjectMeta, ObjectRef},
     policy::Policy,
 };
 
@@ -34,6 +37,21 @@ pub struct Inputs<'a> {
     /// Whether every object is named and read, not only what a decision hangs on. For people who want to see the whole
     /// plan; a review does not wait for it.
     pub thorough: bool,
+}
+
+impl Inputs<'_> {
+    /// Metadata of a live object. Namespaces beyond the number of reads are taken from the watch, which lags by moments
+    /// only; a read that failed stays one that failed. `None` while the answer is out.
+    pub fn live(&self, object: &ObjectRef) -> Option<Reading<Arc<ObjectMeta>>> {
+        let reading = self.facts.metadata(object)?;
+        let watched = || self.inventory.namespace(&object.name).filter(|_| object.is_namespace());
+        Some(match reading {
+            Reading::Forbidden(reason) => {
+                watched().map_or(Reading::Forbidden(reason), |meta| Reading::Found(Arc::new(meta.clone())))
+            }
+            reading => reading,
+        })
+    }
 }
 
 /// An Application whose objects go.

@@ -98,7 +98,7 @@ const SUMMARY: &str = "a Namespace that was not approved would be deleted, with 
 
 /// Metadata of a Namespace of a plan, or why it cannot be read; `None` while the answer is out.
 pub(super) fn read(cx: &Context<'_>, object: &ObjectRef) -> Option<Result<ObjectMeta, String>> {
-    Some(match cx.facts.metadata(object)? {
+    Some(match cx.inputs().live(object)? {
         Reading::Found(meta) => Ok((*meta).clone()),
         // An Application lists it as synced, or it would have been spared: list and read contradict.
         Reading::NotFound => Ok(ObjectMeta { name: object.name.clone(), ..ObjectMeta::default() }),

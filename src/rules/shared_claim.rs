@@ -173,6 +173,10 @@ fn remedies(cx: &Context<'_>, deletion: &Deletion, item: &Item, claimants: &[Str
         return vec![move_away(other)];
     }
     let mut steps = Vec::new();
+    for taker in deletion.plan.takers_of(item).filter(|taker| taker.app.running.is_some()) {
+        let path = taker.app.path();
+        steps.push(format!("argocd app wait {path} --operation   # or argocd app terminate-op {path}, if it hangs"));
+    }
     for taker in deletion.plan.takers_of(item).filter(|taker| taker.app.self_heals) {
         steps.push(format!("argocd app set {} --self-heal=false   # or it takes the objects back", taker.app.path()));
     }

@@ -150,3 +150,35 @@ fn an_application_that_cannot_be_read_is_not_taken_to_hold_nothing() {
 fn entry_of_role() -> serde_json::Value {
     json!({"group": "rbac.authorization.k8s.io", "kind": "Role", "namespace": "shop", "name": "api", "status": "OutOfSync"})
 }
+
+#[test]
+fn more_namespaces_than_may_be_read_are_known_from_the_watch() {
+    let names: Vec<String> = (0..70).map(|number| format!("Namespace n{number}")).collect();
+    let lists: Vec<&str> = names.iter().map(String::as_str).collect();
+    let world = |approvals: usize| {
+        let namespaces = names.iter().enumerate().map(|(number, name)| {
+            let namespace = object(name, "tenants");
+            if number < approvals { approved(&namespace) } else { namespace }
+        });
+        World::new(namespaces.chain([app("tenants", &lists)]))
+    };
+    passes(&world(70).delete("argoproj.io/Application argocd/tenants", "alice"));
+    let response = world(69).delete("argoproj.io/Application argocd/tenants", "alice");
+    refused(&response, &["Namespace n69", "cascade-guard.io/deletion-approved"]);
+}
+
+#[test]
+fn while_an_operation_runs_the_way_out_is_to_wait_for_its_end() {
+    let [old, new, role] = shared("new");
+    let world = World::new([with(old, "/operation", json!({"sync": {}})), new, role]);
+    let response = world.delete("argoproj.io/Application argocd/old", "alice");
+    refused(&response, &["runs an operation", "argocd app wait argocd/old --operation"]);
+}
+
+#[test]
+fn an_object_that_two_applications_claim_is_counted_once() {
+    let world = World::new([app("old", &[ROLE]), app("new", &[ROLE]), object("Namespace shop", "")]);
+    let response = world.delete("Namespace shop", "alice");
+    refused(&response, &["1 claimed object"]);
+    assert!(!response.message.contains("2 claimed"), "{}", response.message);
+}

@@ -7,7 +7,7 @@
 pub mod finalizers;
 mod words;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use self::finalizers::{KnownFinalizer, known};
 use crate::{
     facts::{Facts, ListQuestion, Reading},
-    inventory::{App, AppId, Inventory, LOCAL},
+    inventory::{App, AppId, Inventory, Key, LOCAL},
     object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef, null_to_default},
 };
 
@@ -192,10 +192,12 @@ pub fn look_into(
 /// take down first.
 fn inhabitants(inventory: &Inventory, namespace: &str, content: &mut Content) {
     let mut apps: BTreeSet<String> = BTreeSet::new();
+    // What two Applications claim is one object all the same.
+    let mut claimed: HashSet<Key> = HashSet::new();
     for (id, bucket) in inventory.claims().in_namespace(LOCAL, namespace) {
         for app in bucket.apps().filter_map(|app| inventory.app(app)) {
             let claims = app.claims.iter().filter(|claim| claim.bucket == id && app.claims_class(claim.class));
-            content.claimed_objects += claims.count();
+            claimed.extend(claims.map(|claim| claim.key));
             apps.insert(app.path());
         }
     }
@@ -205,6 +207,7 @@ fn inhabitants(inventory: &Inventory, namespace: &str, content: &mut Content) {
     for app in known(inventory.applications_in(namespace)).into_iter().filter(|app| app.cascades) {
         content.hold(app.object(), "resources-finalizer.argocd.argoproj.io");
     }
+    content.claimed_objects = claimed.len();
     content.applications = apps.into_iter().collect();
 }
 
