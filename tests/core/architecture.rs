@@ -15,6 +15,7 @@ const CORE: &[&str] = &[
     "object.rs",
     "plan",
     "policy",
+    "rbac.rs",
     "report",
     "rules",
 ];
