@@ -169,6 +169,23 @@ async fn application_that_cannot_be_decoded_counts_as_never_compared() {
     let odd = inventory.app_named("argocd", "odd").and_then(|id| inventory.app(id)).unwrap();
     let good = inventory.app_named("argocd", "good").and_then(|id| inventory.app(id)).unwrap();
     assert!(odd.never_compared && !good.never_compared);
+    // Where it deploys to is known all the same, so it can be asked after there.
+    assert_eq!(odd.destination.namespace, good.destination.namespace);
+}
+
+#[tokio::test]
+async fn application_that_can_no_longer_be_decoded_keeps_its_claims() {
+    let world = World::ready(FakeApi::new()).await;
+    let claim = json!([{"kind": "ConfigMap", "namespace": "shop", "name": "c", "status": "Synced"}]);
+    world.api.event(APPLICATIONS, "ADDED", application("a", &claim)).await;
+    world.until("its claim is known", |world| world.inventory.read().claims().len() == 1).await;
+    let mut odd = application("a", &claim);
+    odd["status"] = json!("this is no status");
+    world.api.event(APPLICATIONS, "MODIFIED", odd).await;
+    // A later event is proof that the one before was taken in.
+    world.api.event(APPLICATIONS, "ADDED", application("b", &json!([]))).await;
+    world.until("the next Application is known", |world| world.has("b")).await;
+    assert_eq!(world.inventory.read().claims().len(), 1);
 }
 
 #[tokio::test]

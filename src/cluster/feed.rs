@@ -10,6 +10,7 @@ use super::watch::Watch;
 use crate::{
     argo::{
         Application, Clusters,
+        application::Spec,
         config::{cluster_secret, sync_accounts, tracking_settings},
     },
     inventory::{Inventory, Names, Project},
@@ -68,12 +69,33 @@ impl InventoryFeed {
             return self.inventory.write().remove_application(namespace, name);
         }
         // Decoded before the lock is taken, so that reviews do not wait for it.
-        let application = serde_json::from_str::<Application<'_>>(json).unwrap_or_else(|error| {
-            not_decoded(self.watch, namespace, name, &error);
-            // Of an Application without a list nobody knows what it claims; the rules treat it so.
-            Application { metadata: metadata(self.watch, namespace, name, json), ..Application::default() }
-        });
+        let application = match serde_json::from_str::<Application<'_>>(json) {
+            Ok(application) => application,
+            Err(error) => {
+                not_decoded(self.watch, namespace, name, &error);
+                // What it was last known to claim it may still claim.
+                if self.inventory.read().app_named(namespace, name).is_some() {
+                    return;
+                }
+                self.without_status(namespace, name, json)
+            }
+        };
         self.inventory.write().apply_application(&application);
+    }
+
+    /// An Application of which only what it should be can be decoded. The rules take it for one that was never compared:
+    /// nobody knows what it claims where it deploys to.
+    fn without_status(&self, namespace: &str, name: &str, json: &str) -> Application<'static> {
+        #[derive(Deserialize)]
+        struct Wanted {
+            metadata: ObjectMeta,
+            #[serde(default)]
+            spec: Spec,
+        }
+        match serde_json::from_str::<Wanted>(json) {
+            Ok(Wanted { metadata, spec }) => Application { metadata, spec, ..Application::default() },
+            Err(_) => Application { metadata: metadata(self.watch, namespace, name, json), ..Application::default() },
+        }
     }
 }
 
