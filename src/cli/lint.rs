@@ -115,6 +115,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         output::aside(&format!("error: {place}{}", problem.sentence()));
     }
     let failed = !problems.is_empty();
+    // Usually the command before it in a pipe has failed; a clean bill would hide that.
+    anyhow::ensure!(failed || !linted.set.manifests.is_empty(), "there is no manifest to judge");
     if args.order || args.output.of_report().is_none() {
         print_order(args.output, &linted.order)?;
         return Ok(ExitCode::from(if failed { 2 } else { 0 }));

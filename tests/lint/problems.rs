@@ -122,3 +122,13 @@ fn manifests_of_none_of_several_applications_are_named() {
     );
     assert!(said.out.contains("Job shop/migrate") && !said.out.contains("other.yaml"), "{}", said.out);
 }
+
+#[test]
+fn nothing_at_all_is_no_clean_bill() {
+    let folder = tempfile::tempdir().unwrap();
+    for nothing in ["", "\n", "---\n# only a comment\n"] {
+        let said = run(folder.path(), &["lint", "-"], nothing);
+        assert_eq!((said.code, said.out.as_str()), (2, ""), "{nothing:?}");
+        assert!(said.err.contains("there is no manifest to judge"), "{}", said.err);
+    }
+}
