@@ -10,7 +10,11 @@ use std::{
 use anyhow::Context as _;
 use jiff::Timestamp;
 
-use super::{output, world::PolicyArgs};
+use super::{
+    live::{ClusterArgs, Live},
+    output,
+    world::PolicyArgs,
+};
 use crate::{
     decision::Severity,
     lint::{self, Application, Baseline, Existing, Input, Linted, Order, Problem, World},
@@ -30,7 +34,8 @@ pub struct Args {
     /// Files or folders of rendered manifests, or - for standard input
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Application that the manifests belong to: a file, or [NAMESPACE/]NAME in the snapshot; can be given several times
+    /// Application that the manifests belong to: a file, or [NAMESPACE/]NAME in the snapshot or the cluster; can be given
+    /// several times
     #[arg(long = "app", value_name = "FILE|NAME")]
     apps: Vec<String>,
     /// Where objects without a namespace go, if no Application says so
@@ -39,6 +44,11 @@ pub struct Args {
     /// File or folder of Kubernetes objects: what exists already
     #[arg(long, value_name = "PATH")]
     snapshot: Option<PathBuf>,
+    /// Ask the cluster of the kubeconfig what exists already
+    #[arg(long, conflicts_with = "snapshot")]
+    live: bool,
+    #[command(flatten)]
+    cluster: ClusterArgs,
     /// GuardPolicy file; only its secretProducers matter here
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
@@ -97,7 +107,11 @@ impl Format {
 /// Exit 0 clean, 1 findings, 2 something could not be judged.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let policy = PolicyArgs { policy: args.policy.clone(), mode_ceiling: None }.load()?;
-    let snapshot = args.snapshot.as_deref().map(Snapshot::read).transpose().context("the snapshot cannot be used")?;
+    let snapshot = match &args.snapshot {
+        Some(path) => Some(Snapshot::read(path).context("the snapshot cannot be used")?),
+        None if args.live => Some(existing(&args.cluster, &policy)?),
+        None => None,
+    };
     let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
     let inventory = snapshot.as_ref().map(|snapshot| snapshot.inventory(&policy, (0, 0)));
     let existing = snapshot.as_ref().zip(inventory.as_ref());
@@ -128,6 +142,14 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         (false, Some(worst)) if worst >= threshold => 1,
         _ => 0,
     }))
+}
+
+fn existing(cluster: &ClusterArgs, policy: &Policy) -> anyhow::Result<Snapshot> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let live = Live::new(cluster.connect().await?).await?;
+        live.existing(&policy.spec.argocd.namespace).await
+    })
 }
 
 fn secret_producers(policy: &Policy) -> &[String] {
@@ -199,7 +221,7 @@ fn applications(names: &[String], snapshot: Option<&Snapshot>) -> anyhow::Result
             continue;
         }
         let snapshot = snapshot.with_context(|| {
-            format!("{name} is no file; to name an Application of a cluster, give the cluster's objects as --snapshot")
+            format!("{name} is no file; Applications are looked up by name with --live or --snapshot")
         })?;
         let json = in_snapshot(snapshot, name)?;
         found.push(Application::read(&json).with_context(|| format!("Application {name} cannot be read"))?);
@@ -215,7 +237,7 @@ fn in_snapshot(snapshot: &Snapshot, name: &str) -> anyhow::Result<String> {
     let all = snapshot.objects().map(|(object, _)| object);
     let found: Vec<_> = all.filter(|object| object.is_application() && fits(&object.namespace, &object.name)).collect();
     match found.as_slice() {
-        [] => anyhow::bail!("there is no file and no Application {name} in the snapshot"),
+        [] => anyhow::bail!("there is no file and no Application {name} in the snapshot or the cluster"),
         [only] => snapshot.json_of(only).with_context(|| format!("{only} is not in the snapshot")),
         [first, second, ..] => anyhow::bail!("{name} is {first} and {second}; say which"),
     }

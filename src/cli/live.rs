@@ -25,7 +25,7 @@ use crate::{
     facts::{Answer, Question, Reading},
     inventory::Inventory,
     judge::Source,
-    object::{ARGO_GROUP, GroupKind, ObjectRef},
+    object::{ARGO_GROUP, GroupKind, ObjectRef, RBAC_GROUP},
     policy::{GuardPolicy, GuardPolicySpec, Mode, POLICY_NAME, Policy},
     rules::namespace_content::NotRead,
     snapshot::Snapshot,
@@ -48,6 +48,20 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A list is fetched in pages of this size.
 const PAGE: u32 = 500;
+
+/// What Pods of hooks and bindings commonly need.
+const NEEDED: [(&str, &str); 10] = [
+    ("", "ConfigMap"),
+    ("", "Secret"),
+    ("", "ServiceAccount"),
+    ("", "PersistentVolumeClaim"),
+    ("scheduling.k8s.io", "PriorityClass"),
+    ("node.k8s.io", "RuntimeClass"),
+    (RBAC_GROUP, "Role"),
+    (RBAC_GROUP, "ClusterRole"),
+    (RBAC_GROUP, "RoleBinding"),
+    (RBAC_GROUP, "ClusterRoleBinding"),
+];
 
 impl ClusterArgs {
     /// Connects as the current user. Nothing is sent yet.
@@ -246,6 +260,38 @@ impl Live {
         let kind = GroupVersionKind::gvk(&kind.group, &served.version, &kind.kind);
         let resource = ApiResource::from_gvk_with_plural(&kind, &served.plural);
         Ok((Api::all_with(self.client.clone(), &resource), resource))
+    }
+
+    /// The cluster as `lint` needs it: Applications and Namespaces, and that the objects a hook can need exist. Of those no
+    /// more than metadata is asked for, because some are Secrets. What the user may not list is named and left out.
+    pub async fn existing(&self, argocd: &str) -> anyhow::Result<Snapshot> {
+        let mut snapshot = self.whole(argocd).await?;
+        for (group, kind) in NEEDED {
+            let kind = GroupKind::new(group, kind);
+            let (api, resource) = self.api(&kind)?;
+            let mut params = ListParams::default().limit(PAGE);
+            loop {
+                let page = match api.list_metadata(&params).await {
+                    Ok(page) => page,
+                    Err(error) => {
+                        output::note(&format!("{kind}: what exists is not known: {:#}", in_words(error)));
+                        break;
+                    }
+                };
+                for object in page.items {
+                    let mut metadata = object.metadata;
+                    metadata.managed_fields = None;
+                    let object =
+                        json!({"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata});
+                    snapshot.put("the cluster", object.to_string())?;
+                }
+                match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                    Some(token) => params = params.continue_token(&token),
+                    None => break,
+                }
+            }
+        }
+        Ok(snapshot)
     }
 
     /// Every object of a kind, page by page.

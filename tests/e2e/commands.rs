@@ -7,13 +7,17 @@ use serde_json::Value;
 
 use crate::{
     harness::{
-        argo::{Application, CASCADE, entry},
+        argo::{Application, CASCADE, Entry, entry},
         world::World,
     },
     tests,
 };
 
-tests!(commands_over_the_cluster_see_who_claims_what, doctor_tells_protection_from_its_absence);
+tests!(
+    commands_over_the_cluster_see_who_claims_what,
+    doctor_tells_protection_from_its_absence,
+    lint_asks_the_cluster_what_exists,
+);
 
 /// Runs the binary against the cluster as its administrator.
 fn run(folder: &Path, arguments: &[&str]) -> Result<(i32, String)> {
@@ -86,5 +90,36 @@ async fn doctor_tells_protection_from_its_absence(world: &World) -> Result<()> {
     ensure!(code == 1 && text.contains("PROBLEM  policy"), "{text}");
     let (code, text) = run(folder.path(), &["doctor", "--policy", &policy("enforce")?, "--configuration", "other"])?;
     ensure!(code == 1 && text.contains("there is no ValidatingWebhookConfiguration other"), "{text}");
+    Ok(())
+}
+
+async fn lint_asks_the_cluster_what_exists(world: &World) -> Result<()> {
+    world.namespace("linted").await?;
+    let list = [entry("", "ConfigMap", "linted", "settings")];
+    let application =
+        Application::create(world, "linted", "linted", &[CASCADE], &list.clone().map(Entry::out_of_sync)).await?;
+    let folder = tempfile::tempdir()?;
+    fs::write(folder.path().join("admin.kubeconfig"), world.plane.kubeconfig(&world.plane.administrator()?))?;
+    let manifests = folder.path().join("rendered.yaml").display().to_string();
+    fs::write(
+        &manifests,
+        "apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate, annotations: {argocd.argoproj.io/hook: PreSync}}
+spec:
+  activeDeadlineSeconds: 60
+  template: {spec: {restartPolicy: Never, containers: [{name: m, image: m, envFrom: [{configMapRef: {name: settings}}]}]}}
+",
+    )?;
+    let lint = ["lint", &manifests, "--app", "linted", "--live"];
+    let (code, text) = run(folder.path(), &lint)?;
+    ensure!(code == 1 && text.contains("depends-on-later"), "{text}");
+    application.sync(&list).await?;
+    let (code, text) = run(folder.path(), &lint)?;
+    ensure!(code == 0 && text.contains("settings"), "what exists only deserves a warning: {text}");
     Ok(())
 }
