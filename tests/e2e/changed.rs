@@ -75,7 +75,7 @@ async fn finalizing_by_an_outsider_is_refused_where_the_policy_says_so(world: &W
             let request =
                 http::Request::put("/api/v1/namespaces/protected/finalize").body(serde_json::to_vec(&object)?)?;
             let outcome = OUTSIDER.client(world)?.request::<Value>(request).await;
-            refused(outcome, "finalize", &["approval-integrity/finalize", "this orphans", "example.com/held"])?;
+            refused(outcome, "finalize", &["approval-integrity/finalize", "by hand orphans", "example.com/held"])?;
             namespaces(world.ops.clone()).get("protected").await.context("the Namespace is gone")?;
             Ok(())
         })

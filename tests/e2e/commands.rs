@@ -115,11 +115,11 @@ spec:
   template: {spec: {restartPolicy: Never, containers: [{name: m, image: m, envFrom: [{configMapRef: {name: settings}}]}]}}
 ",
     )?;
-    let lint = ["lint", &manifests, "--app", "linted", "--live"];
-    let (code, text) = run(folder.path(), &lint)?;
+    let arguments = ["lint", &manifests, "--app", "linted", "--live"];
+    let (code, text) = run(folder.path(), &arguments)?;
     ensure!(code == 1 && text.contains("depends-on-later"), "{text}");
     application.sync(&list).await?;
-    let (code, text) = run(folder.path(), &lint)?;
+    let (code, text) = run(folder.path(), &arguments)?;
     ensure!(code == 0 && text.contains("settings"), "what exists only deserves a warning: {text}");
     Ok(())
 }
