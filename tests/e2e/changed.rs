@@ -16,12 +16,12 @@ use crate::{
         manifests,
         outcome::{refused, rejected},
         people::{APPROVER, BOTH, DELETER, ON_CALL, OUTSIDER},
+        rights::may,
         wait::eventually,
         world::{World, approval, dry_run},
     },
     hook_needs::{create, is_warned_of},
     hooks::{first_sync, migration},
-    install::may,
     tests,
 };
 
@@ -108,7 +108,7 @@ async fn nobody_approves_while_rights_cannot_be_checked_and_the_rest_goes_on(wor
         world.namespace(name).await?;
     }
     approve(APPROVER.client(world)?, "checked-before", APPROVER.name).await?;
-    let guard = world.plane.client(world.plane.service_account("cascade-guard", "cascade-guard").await?)?;
+    let guard = world.guard_account().await?;
     let asks = async |right: bool| {
         eventually("the change of rights to be known", async || {
             let has = may(&guard, "create", "authorization.k8s.io", "subjectaccessreviews").await?;
@@ -181,7 +181,7 @@ async fn only_a_member_of_the_group_breaks_the_glass_and_the_cascade_is_let_thro
 }
 
 async fn need_that_may_not_be_read_is_told_and_the_hook_created(world: &World) -> Result<()> {
-    let guard = world.plane.client(world.plane.service_account("cascade-guard", "cascade-guard").await?)?;
+    let guard = world.guard_account().await?;
     let roles: Api<ClusterRole> = Api::all(world.plane.admin()?);
     // Another test may have given it the right, and gives it again if it comes later.
     if roles.get_opt("cascade-guard-read-secrets").await?.is_some() {

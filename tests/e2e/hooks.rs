@@ -13,10 +13,10 @@ use crate::{
         argo::{Application, CASCADE, entry, gone},
         manifests,
         outcome::refused,
+        rights::may,
         wait::eventually,
         world::World,
     },
-    install::may,
     tests,
 };
 
@@ -99,7 +99,7 @@ async fn hook_that_needs_a_later_secret_is_refused_where_secrets_may_be_read(wor
     let application = first_sync(world, "hook-secret", "Secret").await?;
     // After a first sync the list alone no longer tells whether the Secret is there.
     application.patch_as_argocd(json!({"status": {"history": [{"id": 0}]}})).await?;
-    let guard = world.plane.client(world.plane.service_account("cascade-guard", "cascade-guard").await?)?;
+    let guard = world.guard_account().await?;
     ensure!(!may(&guard, "get", "", "secrets").await?, "the base lets the guard read Secrets");
     for object in manifests::read("manifests/components/read-secrets/roles.yaml")? {
         manifests::apply(&world.plane.admin()?, &object).await?;

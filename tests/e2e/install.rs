@@ -1,15 +1,18 @@
 //! The manifests: that the API server takes them as they are, and what rights they give.
 
 use anyhow::{Result, ensure};
-use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
 use kube::{
-    Api, Client, ResourceExt,
-    api::{DynamicObject, Patch, PatchParams, PostParams},
+    Api, ResourceExt,
+    api::{DynamicObject, Patch, PatchParams},
     discovery::pinned_kind,
 };
 
 use crate::{
-    harness::{manifests, world::World},
+    harness::{
+        manifests,
+        rights::{gains, may},
+        world::World,
+    },
     tests,
 };
 
@@ -32,31 +35,8 @@ async fn webhook_configuration_is_taken_as_it_ships(world: &World) -> Result<()>
     Ok(())
 }
 
-/// Whether the user behind `client` may do this to objects everywhere. `resource` may go on with `/` and a subresource, or
-/// with `=` and the name of one object.
-pub async fn may(client: &Client, verb: &str, group: &str, resource: &str) -> Result<bool> {
-    let (resource, name) = resource.split_once('=').unwrap_or((resource, ""));
-    let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
-    let wanted = SelfSubjectAccessReview {
-        spec: SelfSubjectAccessReviewSpec {
-            resource_attributes: Some(ResourceAttributes {
-                verb: Some(verb.to_owned()),
-                group: Some(group.to_owned()),
-                resource: Some(resource.to_owned()),
-                subresource: Some(subresource.to_owned()),
-                name: Some(name.to_owned()),
-                ..ResourceAttributes::default()
-            }),
-            ..SelfSubjectAccessReviewSpec::default()
-        },
-        ..SelfSubjectAccessReview::default()
-    };
-    let answer = Api::<SelfSubjectAccessReview>::all(client.clone()).create(&PostParams::default(), &wanted).await?;
-    Ok(answer.status.is_some_and(|status| status.allowed))
-}
-
 async fn guard_may_read_what_it_judges_by_and_change_nothing(world: &World) -> Result<()> {
-    let guard = world.plane.client(world.plane.service_account("cascade-guard", "cascade-guard").await?)?;
+    let guard = world.guard_account().await?;
     let rbac = "rbac.authorization.k8s.io";
     for (verb, group, resource) in [
         ("watch", "argoproj.io", "applications"),
@@ -100,7 +80,7 @@ async fn approver_role_gives_the_right_to_approve_and_no_other(world: &World) ->
     });
     manifests::apply(&world.plane.admin()?, &serde_json::from_value(binding)?).await?;
     let approver = world.plane.impersonate("alice@example.com", &[group])?;
-    ensure!(may(&approver, "approve", "cascade-guard.io", "namespacedeletions").await?);
+    gains(&approver, "approve", "cascade-guard.io", "namespacedeletions").await?;
     ensure!(may(&approver, "patch", "", "namespaces").await?);
     ensure!(!may(&approver, "delete", "", "namespaces").await?);
     let stranger = world.plane.impersonate("mallory@example.com", &["system:authenticated"])?;

@@ -8,6 +8,7 @@ pub mod people;
 pub mod pki;
 pub mod plane;
 pub mod process;
+pub mod rights;
 pub mod stage;
 pub mod wait;
 pub mod warnings;

@@ -19,7 +19,15 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tokio::sync::RwLock;
 
-use super::{guard::Guard, manifests, outcome::refusal, people, plane::ControlPlane, wait::eventually};
+use super::{
+    guard::Guard,
+    manifests,
+    outcome::refusal,
+    people::{self, ON_CALL},
+    plane::ControlPlane,
+    rights::gains,
+    wait::eventually,
+};
 
 /// What the tests share.
 pub struct World {
@@ -61,8 +69,21 @@ impl World {
             manifests::apply(&admin, &configuration).await?;
         }
         let world = Self { folder: folder.to_owned(), plane, guard, ops, argocd, stage: RwLock::new(()) };
+        world.wait_for_rights().await?;
         world.wait_for_protection().await?;
         Ok(world)
+    }
+
+    /// Waits for the rights given last: the guard's reader role, which the controller manager fills in its own time, and
+    /// those of people.
+    async fn wait_for_rights(&self) -> Result<()> {
+        gains(&self.guard_account().await?, "get", "apps", "deployments").await?;
+        gains(&ON_CALL.client(self)?, "delete", "", "namespaces").await
+    }
+
+    /// A client with the guard's own rights.
+    pub async fn guard_account(&self) -> Result<Client> {
+        self.plane.client(self.plane.service_account("cascade-guard", "cascade-guard").await?)
     }
 
     /// Waits until the API server asks the guard and the guard refuses. A webhook configuration takes effect some time
