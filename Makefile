@@ -13,7 +13,7 @@ demo: ## The three incidents against an embedded snapshot, over real TLS
 	cargo run --locked -- demo
 
 .PHONY: test
-test: control-plane browser ## Everything: unit, integration and end-to-end tests, and the static binary in an empty root
+test: control-plane tools ## Everything: unit, integration and end-to-end tests, and the static binary in an empty root
 	cargo test --locked --no-fail-fast
 	tests/static-binary.sh
 
@@ -22,9 +22,9 @@ test: control-plane browser ## Everything: unit, integration and end-to-end test
 control-plane: ## Build etcd, kube-apiserver and kube-controller-manager for the tests; minutes the first time
 	@folder=$$(tests/control-plane/build.sh) && mkdir -p $(cargo_target) && ln -sfn "$$folder" $(cargo_target)/control-plane
 
-.PHONY: browser
-browser: ## Install the browser that the page of the audit is looked at with, if there is none
-	@tests/audit/browser.sh
+.PHONY: tools
+tools: ## Install the browser and xmllint, by which tests look at what is printed, if they are missing
+	@tests/tools.sh
 
 .PHONY: e2e
 e2e: control-plane ## The end-to-end tests alone; make e2e ONLY=incidents for some of them

@@ -2,12 +2,13 @@
 //!
 //! A review is decoded by [`admission`], judged by the [`rules`] against the [`inventory`] (what Applications claim)
 //! and the [`policy`], and answered with a [`decision`]. What a rule needs to know beyond that it asks for through
-//! [`facts`], as data; [`report`] writes down what was found. All of this is a pure, synchronous core; `server`, `cluster`, `snapshot`, `certs`, `telemetry` and
-//! `cli` are the shell around it.
+//! [`facts`], as data; [`report`] writes down what was found. All of this is a pure, synchronous core; `server`, `cluster`,
+//! `snapshot`, `certs`, `telemetry` and `cli` are the shell around it.
 
 pub mod admission;
 pub mod argo;
 pub mod audit;
+pub mod body;
 pub mod certs;
 pub mod cli;
 pub mod cluster;

@@ -1,6 +1,7 @@
 //! From findings to an answer. Rules say what they found; the policy's mode is applied here, once, and the message that a
 //! tired person reads is written here.
 
+mod halfway;
 mod render;
 mod unjudged;
 
@@ -210,13 +211,23 @@ impl Outcome {
 /// Every word [`Outcome::word`] may be.
 pub const WORDS: [&str; 5] = ["allow", "deny", "break-glass", "would-deny", "warn"];
 
+/// A reason by which every rule is waived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokenGlass {
+    /// The reason.
+    pub reason: String,
+    /// Whether it is written on an object, where what a cascade deletes later finds it. Membership of a group waives one
+    /// request.
+    pub lasts: bool,
+}
+
 /// All outcomes of one request.
 #[derive(Clone, Debug, Default)]
 pub struct Decision {
     /// In the order the rules found them.
     pub outcomes: Vec<Outcome>,
     /// The reason by which the glass was broken, if it was.
-    pub break_glass: Option<String>,
+    pub break_glass: Option<BrokenGlass>,
 }
 
 impl Decision {
@@ -227,7 +238,7 @@ impl Decision {
         inventory: &Inventory,
         user: &str,
         now: Timestamp,
-        break_glass: Option<String>,
+        break_glass: Option<BrokenGlass>,
     ) -> Self {
         let outcomes = findings
             .into_iter()
@@ -244,6 +255,14 @@ impl Decision {
             })
             .collect();
         Self { outcomes, break_glass }
+    }
+
+    /// Adds what is to be said of the DELETE of `target` where only the one who asks is let through: see [`halfway`].
+    #[must_use]
+    pub fn foretold(mut self, target: &ObjectRef, policy: &Policy, inventory: &Inventory, now: Timestamp) -> Self {
+        let warnings = halfway::warnings(&self, target, policy, inventory, now);
+        self.outcomes.extend(warnings);
+        self
     }
 
     /// Whether the request may go on.

@@ -108,8 +108,8 @@ fn label(group: &Group<'_>) -> String {
 fn warnings(decision: &Decision) -> Vec<String> {
     let mut lines = Vec::new();
     let broken = decision.outcomes.iter().any(|outcome| outcome.effect == Effect::BrokeGlass);
-    if let Some(reason) = decision.break_glass.as_ref().filter(|_| broken) {
-        lines.push(warning(&format!("cascade-guard: glass broken ({reason}); every rule is waived")));
+    if let Some(glass) = decision.break_glass.as_ref().filter(|_| broken) {
+        lines.push(warning(&format!("cascade-guard: glass broken ({}); every rule is waived", glass.reason)));
     }
     let would_refuse = groups(decision, |outcome| {
         outcome.finding.severity == Severity::Deny && matches!(outcome.effect, Effect::Warned | Effect::BrokeGlass)
@@ -183,8 +183,8 @@ fn audit_annotations(decision: &Decision) -> BTreeMap<String, String> {
     put("claimed-by", said.iter().flat_map(|outcome| outcome.finding.claimants.iter().map(String::as_str)).collect());
     put("approved-by", said.iter().map(|outcome| outcome.finding.approved_by.as_str()).collect());
     put("object", said.iter().map(|outcome| outcome.finding.detail.as_str()).collect());
-    if let Some(reason) = &decision.break_glass {
-        annotations.insert("break-glass".to_owned(), clip(&plain(reason), 200));
+    if let Some(glass) = &decision.break_glass {
+        annotations.insert("break-glass".to_owned(), clip(&plain(&glass.reason), 200));
     }
     annotations
 }

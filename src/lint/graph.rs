@@ -2,16 +2,20 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use super::order::{Order, Row};
+use super::order::{Order, Row, Sequence};
 
-/// Objects of one stage, by the name of the stage.
-fn stages(rows: &[Row]) -> Vec<(String, Vec<(usize, &Row)>)> {
+/// Objects of one stage, by the title of the stage.
+fn stages(sequence: &Sequence) -> Vec<(String, Vec<(usize, &Row)>)> {
     let mut found: Vec<(String, Vec<(usize, &Row)>)> = Vec::new();
-    for (index, row) in rows.iter().enumerate() {
+    for (index, row) in sequence.objects.iter().enumerate() {
         let stage = match (row.phase, row.wave) {
             (Some(phase), Some(wave)) => format!("{phase} wave {wave}"),
             (Some(phase), None) => phase.to_string(),
             (None, _) => "never applied".to_owned(),
+        };
+        let stage = match sequence.application.as_str() {
+            "" => stage,
+            application => format!("{application}: {stage}"),
         };
         match found.last_mut() {
             Some((last, members)) if *last == stage => members.push((index, row)),
@@ -27,6 +31,12 @@ struct Edge {
     to: usize,
     via: &'static str,
     too_late: bool,
+}
+
+impl Edge {
+    fn label(&self) -> String {
+        if self.too_late { format!("{}: too late", self.via) } else { self.via.to_owned() }
+    }
 }
 
 /// Everything is in its Namespace: those edges would only hide the others.
@@ -52,14 +62,9 @@ pub fn dot(order: &Order) -> String {
     let mut text = String::from("digraph order {\n  rankdir=LR;\n  compound=true;\n  node [shape=box];\n");
     for (number, sequence) in order.applications.iter().enumerate() {
         let node = |index: usize| format!("a{number}n{index}");
-        let stages = stages(&sequence.objects);
+        let stages = stages(sequence);
         for (stage, (name, members)) in stages.iter().enumerate() {
-            let name = if sequence.application.is_empty() {
-                name.clone()
-            } else {
-                format!("{}: {name}", sequence.application)
-            };
-            let _ = writeln!(text, "  subgraph cluster_a{number}s{stage} {{\n    label={};", quoted(&name));
+            let _ = writeln!(text, "  subgraph cluster_a{number}s{stage} {{\n    label={};", quoted(name));
             for (index, row) in members {
                 let label = quoted(&format!("{}\n{}", row.object.kind.kind, row.object.path())).replace('\n', "\\n");
                 let _ = writeln!(text, "    {} [label={label}];", node(*index));
@@ -77,12 +82,9 @@ pub fn dot(order: &Order) -> String {
             );
         }
         for edge in edges(&sequence.objects) {
-            let (label, look) = if edge.too_late {
-                (format!("{}: too late", edge.via), ", color=red, fontcolor=red, penwidth=2")
-            } else {
-                (edge.via.to_owned(), "")
-            };
-            let _ = writeln!(text, "  {} -> {} [label={}{look}];", node(edge.from), node(edge.to), quoted(&label));
+            let look = if edge.too_late { ", color=red, fontcolor=red, penwidth=2" } else { "" };
+            let (from, to, label) = (node(edge.from), node(edge.to), quoted(&edge.label()));
+            let _ = writeln!(text, "  {from} -> {to} [label={label}{look}];");
         }
     }
     text.push_str("}\n");
@@ -96,14 +98,9 @@ pub fn mermaid(order: &Order) -> String {
     let (mut links, mut late) = (0_usize, Vec::new());
     for (number, sequence) in order.applications.iter().enumerate() {
         let node = |index: usize| format!("a{number}n{index}");
-        let stages = stages(&sequence.objects);
+        let stages = stages(sequence);
         for (stage, (name, members)) in stages.iter().enumerate() {
-            let name = if sequence.application.is_empty() {
-                name.clone()
-            } else {
-                format!("{}: {name}", sequence.application)
-            };
-            let _ = writeln!(text, "  subgraph a{number}s{stage} [{}]", quoted(&name));
+            let _ = writeln!(text, "  subgraph a{number}s{stage} [{}]", quoted(name));
             for (index, row) in members {
                 let label = quoted(&format!("{}<br/>{}", row.object.kind.kind, row.object.path()));
                 let _ = writeln!(text, "    {}[{label}]", node(*index));
@@ -115,13 +112,10 @@ pub fn mermaid(order: &Order) -> String {
             links += 1;
         }
         for edge in edges(&sequence.objects) {
-            let label = if edge.too_late {
+            if edge.too_late {
                 late.push(links.to_string());
-                format!("{}: too late", edge.via)
-            } else {
-                edge.via.to_owned()
-            };
-            let _ = writeln!(text, "  {} -->|{}| {}", node(edge.from), quoted(&label), node(edge.to));
+            }
+            let _ = writeln!(text, "  {} -->|{}| {}", node(edge.from), quoted(&edge.label()), node(edge.to));
             links += 1;
         }
     }

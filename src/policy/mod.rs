@@ -8,6 +8,8 @@ mod matching;
 pub mod schema;
 pub mod status;
 
+use std::borrow::Cow;
+
 use jiff::{SignedDuration, Timestamp};
 
 pub use self::definition::definition;
@@ -219,12 +221,17 @@ impl Policy {
 
     /// Whether `user` is one of Argo CD's own identities that sync, prune and cascade, by the policy alone.
     pub fn is_argocd(&self, user: &str) -> bool {
+        self.argocd_users().iter().any(|name| name == user)
+    }
+
+    /// Those identities.
+    pub fn argocd_users(&self) -> Cow<'_, [String]> {
         let configured = &self.spec.identities.argocd;
         if configured.is_empty() {
-            return user.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':'))
-                == Some((self.spec.argocd.namespace.as_str(), "argocd-application-controller"));
+            let namespace = &self.spec.argocd.namespace;
+            return vec![format!("system:serviceaccount:{namespace}:argocd-application-controller")].into();
         }
-        configured.iter().any(|name| name == user)
+        configured.into()
     }
 
     /// Whether `user` is the namespace controller.

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     admission::{Operation, Request},
-    decision::{BREAK_GLASS, Finding, Severity, mode_of},
+    decision::{BREAK_GLASS, BrokenGlass, Finding, Severity, mode_of},
     facts::{Facts, Reading},
     inventory::Inventory,
     object::ObjectMeta,
@@ -167,20 +167,22 @@ impl<'a> Context<'a> {
     ///
     /// A member of a configured group may write [`BREAK_GLASS`] on an object and delete it; where no reason is required,
     /// membership alone is enough for a single request. What was waived so is waived for all it takes along.
-    pub(super) fn break_glass(&self) -> Option<String> {
+    pub(super) fn break_glass(&self) -> Option<BrokenGlass> {
         let configured = &self.policy.spec.break_glass;
         if configured.groups.is_empty() || self.request.operation != Operation::Delete {
             return None;
         }
         if let Some(reason) = self.deletion().and_then(|deletion| deletion.broken_glass.clone()) {
-            return Some(reason);
+            return Some(BrokenGlass { reason, lasts: true });
         }
         let member = self.policy.may_break_glass(&self.request.user.groups);
         let (_, meta) = self.stored()?;
         let written = meta.annotation(BREAK_GLASS).filter(|reason| !reason.trim().is_empty());
         match written {
-            Some(reason) if member => Some(reason.to_owned()),
-            None if member && !configured.require_reason => Some(format!("by {}", self.request.user.username)),
+            Some(reason) if member => Some(BrokenGlass { reason: reason.to_owned(), lasts: true }),
+            None if member && !configured.require_reason => {
+                Some(BrokenGlass { reason: format!("by {}", self.request.user.username), lasts: false })
+            }
             _ => None,
         }
     }

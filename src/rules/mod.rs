@@ -132,5 +132,10 @@ fn decide(cx: &Context<'_>) -> Decision {
         }
         rule.check(cx, &mut findings);
     }
-    Decision::new(findings, policy, inventory, &request.user.username, now, cx.break_glass())
+    let decision = Decision::new(findings, policy, inventory, &request.user.username, now, cx.break_glass());
+    if request.operation == Operation::Delete {
+        decision.foretold(&request.target, policy, inventory, now)
+    } else {
+        decision
+    }
 }

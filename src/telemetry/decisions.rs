@@ -78,7 +78,7 @@ impl DecisionLog {
                     object = same.object.path(),
                     claimants,
                     approved_by,
-                    break_glass = decision.break_glass.as_deref().unwrap_or_default(),
+                    break_glass = decision.break_glass.as_ref().map_or("", |glass| glass.reason.as_str()),
                     user = same.user,
                     uid = request.uid,
                     path,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{NOW, file, guard, stdout, troubled};
 
-const INSTALL: &str = "run tests/audit/browser.sh as root, which installs Debian's chromium and chromium-driver";
+const INSTALL: &str = "run `make tools` as root, which installs Debian's chromium and chromium-driver";
 
 /// A driver that ends with the test.
 struct Driver {

@@ -8,6 +8,7 @@ use cascade_guard::rules::RULES;
 const CORE: &[&str] = &[
     "admission",
     "argo",
+    "body.rs",
     "decision",
     "facts.rs",
     "inventory",

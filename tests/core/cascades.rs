@@ -182,3 +182,28 @@ fn an_object_that_two_applications_claim_is_counted_once() {
     refused(&response, &["1 claimed object"]);
     assert!(!response.message.contains("2 claimed"), "{}", response.message);
 }
+
+#[test]
+fn who_alone_is_let_through_hears_where_the_cascade_will_rest() {
+    let application = "argoproj.io/Application argocd/first";
+    let world = |policy: serde_json::Value| {
+        let policy = with(policy, "/rules/namespaceApproval/mode", "enforce");
+        World::new([app("first", &["Namespace shop"]), object("Namespace shop", "first")])
+            .under(crate::support::policy(policy))
+    };
+    let exempt = |matched: serde_json::Value| {
+        world(json!({"exemptions": [{"name": "ops", "match": matched, "rules": ["namespaceApproval"],
+            "until": "2027-01-01T00:00:00Z", "reason": "r"}]}))
+    };
+    let words = ["Argo CD itself may not delete Namespace shop"];
+    let alone = exempt(json!({"users": ["alice"]}));
+    warned(&alone.delete(application, "alice"), &words);
+    refused(&alone.delete(application, "bob"), &["Namespace shop"]);
+    // Nothing comes after what she deletes herself, and the namespace or Argo CD's own name holds for what it deletes.
+    passes(&alone.delete("Namespace shop", "alice"));
+    passes(&exempt(json!({"namespaces": ["shop"]})).delete(application, "alice"));
+    passes(&exempt(json!({"users": ["alice", CONTROLLER]})).delete(application, "alice"));
+    // Being in the group waives one request.
+    let glass = world(json!({"breakGlass": {"groups": ["system:authenticated"], "requireReason": false}}));
+    warned(&glass.delete(application, "alice"), &words);
+}

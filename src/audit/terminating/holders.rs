@@ -1,8 +1,9 @@
 //! Who sets which finalizer, what it waits for, and how the wait ends.
 
-use super::{Condition, Holder, Subject};
+use super::{Holder, Subject};
 use crate::{
     argo::{Marker, application::CASCADE_FINALIZERS, hook::HOOK_FINALIZER, tracking},
+    body::Condition,
     inventory::Inventory,
     object::ObjectRef,
 };

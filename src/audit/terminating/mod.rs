@@ -14,10 +14,11 @@ use serde_json::value::RawValue;
 use self::holders::hold;
 use super::{Options, Subject, World, each_object};
 use crate::{
+    body::{Body, Condition},
     facts::Reading,
     inventory::Inventory,
     judge::{Source, View},
-    object::{ARGO_GROUP, ObjectRef, null_to_default},
+    object::{ARGO_GROUP, ObjectRef},
 };
 
 /// So many objects that hold a Namespace are named in its own entry.
@@ -56,48 +57,6 @@ pub struct Holder {
     pub why: String,
     /// The line that mends it.
     pub mend: String,
-}
-
-/// A condition of a status.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Condition {
-    /// Type.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// `True`, `False` or `Unknown`; Argo CD's conditions have none.
-    #[serde(deserialize_with = "null_to_default", skip_serializing_if = "String::is_empty")]
-    pub status: String,
-    /// One word.
-    #[serde(deserialize_with = "null_to_default", skip_serializing_if = "String::is_empty")]
-    pub reason: String,
-    /// A sentence.
-    #[serde(deserialize_with = "null_to_default")]
-    pub message: String,
-}
-
-/// What is read of the object itself.
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Body {
-    #[serde(deserialize_with = "null_to_default")]
-    spec: Spec,
-    #[serde(deserialize_with = "null_to_default")]
-    status: Status,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Spec {
-    #[serde(deserialize_with = "null_to_default")]
-    finalizers: Vec<String>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Status {
-    #[serde(deserialize_with = "null_to_default")]
-    conditions: Vec<Condition>,
 }
 
 /// What the entry of one object is made from.
@@ -147,14 +106,13 @@ pub async fn find<V: View, S: Source>(world: &World<'_, V, S>, options: &Options
 
 fn entry(around: &Around<'_>, subject: &Subject, raw: Option<&Arc<RawValue>>) -> Option<Stuck> {
     let since = subject.meta.deletion_timestamp?;
-    let body: Body = raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let body = raw.map(|raw| Body::of(raw)).unwrap_or_default();
     let object = &subject.object;
     let mut finalizers = subject.meta.finalizers.clone();
     if object.is_namespace() {
-        finalizers.extend(body.spec.finalizers);
+        finalizers.extend(body.finalizers);
     }
-    let conditions: Vec<Condition> =
-        body.status.conditions.into_iter().filter(|condition| tells(object, condition)).collect();
+    let conditions: Vec<Condition> = body.conditions.into_iter().filter(|condition| tells(object, condition)).collect();
     let mut holders: Vec<Holder> =
         conditions.iter().filter_map(|condition| holders::condition(object, condition)).collect();
     if object.is_namespace() {

@@ -1,48 +1,14 @@
 //! Who empties `spec.finalizers` of a Terminating Namespace.
 
-use serde::Deserialize;
-
 use super::META;
 use crate::{
     admission::Object,
+    body::{Body, Condition},
     decision::{Finding, Severity},
     inventory::LOCAL,
-    object::null_to_default,
     policy::Mode,
     rules::Context,
 };
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Body {
-    #[serde(deserialize_with = "null_to_default")]
-    spec: Spec,
-    #[serde(deserialize_with = "null_to_default")]
-    status: Status,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Spec {
-    #[serde(deserialize_with = "null_to_default")]
-    finalizers: Vec<String>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Status {
-    #[serde(deserialize_with = "null_to_default")]
-    conditions: Vec<Condition>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Condition {
-    #[serde(rename = "type")]
-    kind: String,
-    status: String,
-    message: String,
-}
 
 /// Conditions by which the namespace controller says what it has not removed (`conditions.go` of its deletion package).
 const REMAINING: [&str; 5] = [
@@ -62,7 +28,7 @@ pub(super) fn finalize(cx: &Context<'_>, old: &Object<'_>, new: &Object<'_>, fin
         return;
     }
     let (before, after) = (old.decode::<Body>().unwrap_or_default(), new.decode::<Body>().unwrap_or_default());
-    if before.spec.finalizers.iter().all(|finalizer| after.spec.finalizers.contains(finalizer)) {
+    if before.finalizers.iter().all(|finalizer| after.finalizers.contains(finalizer)) {
         return;
     }
     let severity = if mode == Mode::Enforce { Severity::Deny } else { Severity::Warn };
@@ -74,7 +40,7 @@ pub(super) fn finalize(cx: &Context<'_>, old: &Object<'_>, new: &Object<'_>, fin
         "finalizing a Terminating Namespace by hand orphans what is still in it",
     )
     .check("finalize")
-    .detail(format!("finalizing Namespace {name} by hand orphans {}", remaining(cx, name, &before.status.conditions)))
+    .detail(format!("finalizing Namespace {name} by hand orphans {}", remaining(cx, name, &before.conditions)))
     .remedy(format!("see what holds it: kubectl get namespace {name} -o jsonpath='{{.status.conditions}}'"))
     .remedy(
         "let the controllers that own the remaining finalizers finish, or remove those finalizers object by object",

@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 
 use self::finalizers::{KnownFinalizer, known};
 use crate::{
+    body::{Body, Condition},
     facts::{Facts, ListQuestion, Reading},
     inventory::{App, AppId, Inventory, Key, LOCAL},
     object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef, null_to_default},
@@ -117,8 +118,6 @@ struct Listed {
 struct ListedSpec {
     #[serde(rename = "type", deserialize_with = "null_to_default")]
     kind: String,
-    #[serde(deserialize_with = "null_to_default")]
-    finalizers: Vec<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -128,16 +127,6 @@ struct ListedStatus {
     phase: String,
     #[serde(deserialize_with = "null_to_default")]
     conditions: Vec<Condition>,
-}
-
-#[derive(Deserialize)]
-struct Condition {
-    #[serde(rename = "type", default)]
-    kind: String,
-    #[serde(default)]
-    status: String,
-    #[serde(default, deserialize_with = "null_to_default")]
-    message: String,
 }
 
 /// Custom resources have any shape below `spec` and `status`.
@@ -218,11 +207,11 @@ fn itself(meta: &ObjectMeta, raw: Option<&RawValue>, content: &mut Content) {
     for finalizer in &meta.finalizers {
         content.hold(object.clone(), finalizer);
     }
-    let Some(listed) = raw.and_then(|raw| serde_json::from_str::<Listed>(raw.get()).ok()) else { return };
-    for finalizer in listed.spec.finalizers.iter().filter(|finalizer| *finalizer != "kubernetes") {
+    let Some(body) = raw.map(Body::of) else { return };
+    for finalizer in body.finalizers.iter().filter(|finalizer| *finalizer != "kubernetes") {
         content.hold(object.clone(), finalizer);
     }
-    let held_up = listed.status.conditions.into_iter().filter(|condition| condition.status == "True");
+    let held_up = body.conditions.into_iter().filter(|condition| condition.status == "True");
     content.conditions.extend(held_up.map(|condition| format!("{}: {}", condition.kind, condition.message)));
 }
 
