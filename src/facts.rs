@@ -150,6 +150,11 @@ impl Facts {
         std::mem::take(self.pending.get_mut())
     }
 
+    /// Whether a question came up that was not taken yet.
+    pub fn is_asking(&self) -> bool {
+        !self.pending.borrow().is_empty()
+    }
+
     /// From now on every unanswered question is answered with "not read" for this reason, so that a decision falls
     /// whatever time is left.
     pub fn close(&mut self, reason: &str) {

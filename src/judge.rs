@@ -23,17 +23,31 @@ pub trait Source: Sync {
         questions: &[Question],
         time_left: Duration,
     ) -> impl Future<Output = Vec<(Question, Answer)>> + Send;
+
+    /// Whether it answers without waiting for anything, so that it can be asked outside the runtime.
+    fn is_at_hand(&self) -> bool {
+        false
+    }
 }
 
 /// Gives access to the inventory for the time of one evaluation; no lock is held while questions are answered.
 pub trait View: Sync {
     /// Calls `read` with the inventory as it is now.
     fn with<T>(&self, read: impl FnOnce(&Inventory) -> T) -> T;
+
+    /// Whether it is the same at every call, so that what was worked out from it once stays true.
+    fn is_fixed(&self) -> bool {
+        false
+    }
 }
 
 impl View for Inventory {
     fn with<T>(&self, read: impl FnOnce(&Inventory) -> T) -> T {
         read(self)
+    }
+
+    fn is_fixed(&self) -> bool {
+        true
     }
 }
 
@@ -70,7 +84,7 @@ pub async fn settle<T>(
     mut facts: Facts,
     source: &impl Source,
     time_left: impl Fn() -> Duration,
-    evaluate: impl Fn(&Facts) -> T,
+    mut evaluate: impl FnMut(&Facts) -> T,
 ) -> T {
     let mut round = 0;
     loop {

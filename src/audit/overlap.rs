@@ -100,7 +100,7 @@ fn contested(inventory: &Inventory, policy: &Policy) -> BTreeMap<ObjectRef, Vec<
             paths.sort();
             let nameless = Nameless {
                 object: ObjectRef {
-                    kind: bucket.kind.clone(),
+                    kind: (*bucket.kind).clone(),
                     namespace: bucket.namespace.to_string(),
                     name: String::new(),
                 },

@@ -365,6 +365,10 @@ impl Source for Opened {
             None => self.snapshot.answer(questions, time_left).await,
         }
     }
+
+    fn is_at_hand(&self) -> bool {
+        self.live.is_none()
+    }
 }
 
 /// An object as JSON, with its kind: the items of a list carry none.

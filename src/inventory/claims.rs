@@ -3,7 +3,7 @@
 //! Owners are small numbers and objects are fingerprints, so a claim costs tens of bytes. An Application's own claims are
 //! kept beside it; when it changes, only the difference touches the index.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use super::{
     AppId, ClusterId,
@@ -36,14 +36,14 @@ pub struct Bucket {
     /// Cluster.
     pub cluster: ClusterId,
     /// Group and kind.
-    pub kind: GroupKind,
+    pub kind: Arc<GroupKind>,
     /// Namespace, empty for cluster-scoped kinds.
-    pub namespace: Box<str>,
+    pub namespace: Arc<str>,
     /// Applications with a claim here, and how many; sorted.
     apps: Vec<(AppId, u32)>,
 }
 
-type Place = (ClusterId, GroupKind, Box<str>);
+type Place = (ClusterId, Arc<GroupKind>, Arc<str>);
 
 /// The index.
 #[derive(Debug, Default)]
@@ -54,8 +54,8 @@ pub struct ClaimIndex {
     buckets: Vec<Bucket>,
     free_buckets: Vec<BucketId>,
     places: HashMap<Place, BucketId>,
-    by_namespace: HashMap<(ClusterId, Box<str>), Vec<BucketId>>,
-    by_kind: HashMap<(ClusterId, GroupKind), Vec<BucketId>>,
+    by_namespace: HashMap<(ClusterId, Arc<str>), Vec<BucketId>>,
+    by_kind: HashMap<(ClusterId, Arc<GroupKind>), Vec<BucketId>>,
     claims: usize,
 }
 
@@ -95,18 +95,19 @@ impl ClaimIndex {
 
     /// Buckets of one group and kind.
     pub fn of_kind(&self, cluster: ClusterId, kind: &GroupKind) -> impl Iterator<Item = (BucketId, &Bucket)> {
-        let ids = self.by_kind.get(&(cluster, kind.clone())).map_or(&[][..], Vec::as_slice);
+        let ids = self.by_kind.get(&(cluster, Arc::new(kind.clone()))).map_or(&[][..], Vec::as_slice);
         ids.iter().map(|id| (*id, self.bucket(*id)))
     }
 
     /// The number of the bucket for this place, made if need be. It must be followed by [`Self::replace`], which counts
     /// its claims.
     pub fn bucket_for(&mut self, cluster: ClusterId, kind: &GroupKind, namespace: &str) -> BucketId {
-        let place = (cluster, kind.clone(), Box::from(namespace));
+        let place = (cluster, Arc::new(kind.clone()), Arc::from(namespace));
         if let Some(id) = self.places.get(&place) {
             return *id;
         }
-        let bucket = Bucket { cluster, kind: kind.clone(), namespace: namespace.into(), apps: Vec::new() };
+        let (_, kind, namespace) = place.clone();
+        let bucket = Bucket { cluster, kind: kind.clone(), namespace: namespace.clone(), apps: Vec::new() };
         let id = if let Some(id) = self.free_buckets.pop() {
             self.buckets[id.0 as usize] = bucket;
             id
@@ -116,9 +117,9 @@ impl ClaimIndex {
         };
         self.places.insert(place, id);
         if !namespace.is_empty() {
-            self.by_namespace.entry((cluster, namespace.into())).or_default().push(id);
+            self.by_namespace.entry((cluster, namespace)).or_default().push(id);
         }
-        self.by_kind.entry((cluster, kind.clone())).or_default().push(id);
+        self.by_kind.entry((cluster, kind)).or_default().push(id);
         id
     }
 

@@ -11,11 +11,10 @@ mod relist;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use self::key::BuildKeyHasher;
 pub use self::{
     app::{App, Held, Running, generated_by},
     claims::{Bucket, BucketId, Claim, ClaimIndex},
-    key::{ClusterSalt, Fingerprinter, Key},
+    key::{BuildKeyHasher, ClusterSalt, Fingerprinter, Key},
     relist::Names,
 };
 use crate::{
@@ -207,12 +206,22 @@ impl Inventory {
     fn claims_of(&mut self, application: &Application<'_>, cluster: ClusterId) -> Box<[Claim]> {
         let salt = self.salt(cluster);
         let mut claims = Vec::with_capacity(application.status.resources.len());
+        // Neighbours are often of one kind and in one namespace.
+        let mut last = None;
         for held in app::entries(application) {
-            let namespace = if self.is_cluster_scoped(held.group, held.kind) { "" } else { held.namespace };
-            let kind = GroupKind::new(held.group, held.kind);
+            let place = (held.group, held.kind, held.namespace);
+            let (namespace, bucket) = match last {
+                Some((same, namespace, bucket)) if same == place => (namespace, bucket),
+                _ => {
+                    let namespace = if self.is_cluster_scoped(held.group, held.kind) { "" } else { held.namespace };
+                    let kind = GroupKind::new(held.group, held.kind);
+                    (namespace, self.claims.bucket_for(cluster, &kind, namespace))
+                }
+            };
+            last = Some((place, namespace, bucket));
             claims.push(Claim {
                 key: self.prints.object(held.group, held.kind, namespace, held.name).on(salt),
-                bucket: self.claims.bucket_for(cluster, &kind, namespace),
+                bucket,
                 wave: i32::try_from(held.wave).unwrap_or(if held.wave < 0 { i32::MIN } else { i32::MAX }),
                 class: held.class,
                 synced: held.synced,
@@ -293,7 +302,8 @@ impl Inventory {
     /// The ApplicationSet that generated `app`, if it is still there.
     pub fn generator_of(&self, app: &App) -> Option<&AppSet> {
         let set = app.generated_by.as_ref()?;
-        self.appsets.values().find(|candidate| generated_by(&candidate.meta.name, &candidate.meta.uid) == *set)
+        let uid = |name: &str| set.strip_prefix(name)?.strip_prefix('/');
+        self.appsets.values().find(|candidate| uid(&candidate.meta.name) == Some(&candidate.meta.uid))
     }
 
     /// Applications that were never compared.
@@ -409,6 +419,12 @@ impl Inventory {
     /// Every ApplicationSet.
     pub fn appsets(&self) -> impl Iterator<Item = &AppSet> {
         self.appsets.values()
+    }
+
+    /// Every ApplicationSet in a namespace.
+    pub fn appsets_in(&self, namespace: &str) -> impl Iterator<Item = &AppSet> {
+        let from = (namespace.to_owned(), String::new());
+        self.appsets.range(from..).map(|(_, set)| set).take_while(move |set| set.meta.namespace == namespace)
     }
 
     /// The ApplicationSet with this name.

@@ -4,13 +4,14 @@ use std::{
     cell::RefCell,
     collections::{HashMap, HashSet, VecDeque},
     rc::Rc,
+    sync::Arc,
 };
 
 use super::{Fate, Inputs, Item, Plan, Spared, Taker, Via};
 use crate::{
     argo::{Application, Class},
     facts::Reading,
-    inventory::{App, AppId, ClusterId, Held, Key, LOCAL},
+    inventory::{App, AppId, BuildKeyHasher, ClusterId, Held, Key, LOCAL},
     object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef},
 };
 
@@ -60,10 +61,9 @@ struct Closure<'a> {
     inputs: Inputs<'a>,
     spared: &'a HashMap<Key, Spared>,
     plan: Plan,
-    places: HashMap<Key, usize>,
     queue: VecDeque<Work>,
     namespaces: HashSet<(ClusterId, String)>,
-    names: RefCell<HashMap<AppId, Rc<HashMap<Key, ObjectRef>>>>,
+    names: RefCell<HashMap<AppId, Rc<Listed>>>,
 }
 
 pub(super) fn close(inputs: Inputs<'_>, root: &Root<'_>, with: &HashSet<AppId>, spared: &HashMap<Key, Spared>) -> Plan {
@@ -71,7 +71,6 @@ pub(super) fn close(inputs: Inputs<'_>, root: &Root<'_>, with: &HashSet<AppId>, 
         inputs,
         spared,
         plan: Plan { apps: with.clone(), ..Plan::default() },
-        places: HashMap::new(),
         queue: VecDeque::new(),
         namespaces: HashSet::new(),
         names: RefCell::default(),
@@ -136,13 +135,13 @@ impl Closure<'_> {
     fn add(
         &mut self,
         key: Key,
-        kind: GroupKind,
-        namespace: String,
+        kind: Arc<GroupKind>,
+        namespace: Arc<str>,
         cluster: ClusterId,
         object: Option<ObjectRef>,
         via: Via,
     ) -> usize {
-        if let Some(place) = self.places.get(&key) {
+        if let Some(place) = self.plan.places.get(&key) {
             let item = &mut self.plan.items[*place];
             if item.object.is_none() {
                 item.object = object;
@@ -153,7 +152,7 @@ impl Closure<'_> {
             return *place;
         }
         let place = self.plan.items.len();
-        self.places.insert(key, place);
+        self.plan.places.insert(key, place);
         let (takers, claimants) = (Vec::new(), Vec::new());
         self.plan.items.push(Item {
             key,
@@ -194,6 +193,8 @@ impl Closure<'_> {
             unknown: false,
             app,
         });
+        self.plan.items.reserve(held.size_hint().0);
+        self.plan.places.reserve(held.size_hint().0);
         let mut holds_something = false;
         for (key, class, synced, place) in held {
             holds_something = true;
@@ -204,11 +205,11 @@ impl Closure<'_> {
             let (kind, namespace, object) = match place {
                 Place::Held(held) => {
                     let object = inventory.normalise(ObjectRef::new(held.group, held.kind, held.namespace, held.name));
-                    (object.kind.clone(), object.namespace.clone(), Some(object))
+                    (Arc::new(object.kind.clone()), object.namespace.as_str().into(), Some(object))
                 }
                 Place::Bucket(bucket) => {
                     let bucket = inventory.claims().bucket(bucket);
-                    (bucket.kind.clone(), bucket.namespace.to_string(), None)
+                    (bucket.kind.clone(), bucket.namespace.clone(), None)
                 }
             };
             let at = self.add(key, kind, namespace, cluster, object, Via::Cascade);
@@ -285,21 +286,20 @@ impl Closure<'_> {
     /// ApplicationSets that live there.
     fn namespace(&mut self, cluster: ClusterId, name: &str) {
         let inventory = self.inputs.inventory;
-        let via = || Via::Namespace(name.to_owned());
+        let via = Via::Namespace(name.into());
         let buckets: Vec<_> = inventory.claims().in_namespace(cluster, name).map(|(id, _)| id).collect();
         for bucket in buckets {
-            self.bucket(bucket, &via());
+            self.bucket(bucket, &via);
         }
         if cluster != LOCAL {
             return;
         }
         for id in inventory.applications_in(name).to_vec() {
-            self.going_app(id, via());
+            self.going_app(id, via.clone());
         }
-        let sets: Vec<_> =
-            inventory.appsets().filter(|set| set.meta.namespace == name).map(|set| set.meta.clone()).collect();
+        let sets: Vec<_> = inventory.appsets_in(name).map(|set| set.meta.clone()).collect();
         for set in sets {
-            self.local(appset(&set), via());
+            self.local(appset(&set), via.clone());
             self.generated(&set);
         }
     }
@@ -343,7 +343,8 @@ impl Closure<'_> {
     /// Adds an object of the guard's own cluster whose name is known.
     fn local(&mut self, object: ObjectRef, via: Via) {
         let key = self.inputs.inventory.key_of(LOCAL, &object);
-        self.add(key, object.kind.clone(), object.namespace.clone(), LOCAL, Some(object), via);
+        let (kind, namespace) = (Arc::new(object.kind.clone()), object.namespace.as_str().into());
+        self.add(key, kind, namespace, LOCAL, Some(object), via);
     }
 
     fn bucket(&mut self, id: crate::inventory::BucketId, via: &Via) {
@@ -351,14 +352,7 @@ impl Closure<'_> {
         let bucket = inventory.claims().bucket(id);
         for app in bucket.apps().filter_map(|app| inventory.app(app)) {
             for claim in app.claims.iter().filter(|claim| claim.bucket == id) {
-                self.add(
-                    claim.key,
-                    bucket.kind.clone(),
-                    bucket.namespace.to_string(),
-                    bucket.cluster,
-                    None,
-                    via.clone(),
-                );
+                self.add(claim.key, bucket.kind.clone(), bucket.namespace.clone(), bucket.cluster, None, via.clone());
             }
         }
     }
@@ -371,14 +365,17 @@ impl Closure<'_> {
         let (key, cluster) = (self.plan.items[place].key, self.plan.items[place].cluster);
         let object = match self.inputs.inventory.namespace_by_key(key) {
             Some(name) if cluster == LOCAL => Some(ObjectRef::namespace(name)),
-            _ => listed_by.and_then(|id| self.names_of(id)?.get(&key).cloned()),
+            _ => {
+                let names = listed_by.and_then(|id| self.names_of(id));
+                names.and_then(|names| Some(self.plan.items[place].called(names.get(&key)?)))
+            }
         }?;
         let name = object.name.clone();
         self.plan.items[place].object = Some(object);
         Some(name)
     }
 
-    fn names_of(&mut self, id: AppId) -> Option<Rc<HashMap<Key, ObjectRef>>> {
+    fn names_of(&mut self, id: AppId) -> Option<Rc<Listed>> {
         if let Some(names) = self.names.borrow().get(&id) {
             return Some(names.clone());
         }
@@ -402,9 +399,12 @@ enum Place<'a> {
     Bucket(crate::inventory::BucketId),
 }
 
+/// Names of what an Application lists. Kind and namespace are known without it.
+pub(super) type Listed = HashMap<Key, Box<str>, BuildKeyHasher>;
+
 /// Names of everything an Application lists, by one read of it; `None` while the answer is out, the reason in words if it
 /// cannot be read.
-pub(super) fn names_of(inputs: Inputs<'_>, id: AppId) -> Option<Result<HashMap<Key, ObjectRef>, String>> {
+pub(super) fn names_of(inputs: Inputs<'_>, id: AppId) -> Option<Result<Listed, String>> {
     let Some(app) = inputs.inventory.app(id) else {
         return Some(Err("the Application is gone".to_owned()));
     };
@@ -417,9 +417,6 @@ pub(super) fn names_of(inputs: Inputs<'_>, id: AppId) -> Option<Result<HashMap<K
         Ok(application) => application,
         Err(error) => return Some(Err(error.to_string())),
     };
-    let named = inputs.inventory.held(&application, app.cluster).map(|(key, held)| {
-        let object = ObjectRef::new(held.group, held.kind, held.namespace, held.name);
-        (key, inputs.inventory.normalise(object))
-    });
+    let named = inputs.inventory.held(&application, app.cluster).map(|(key, held)| (key, held.name.into()));
     Some(Ok(named.collect()))
 }

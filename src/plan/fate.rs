@@ -2,7 +2,10 @@
 
 use std::collections::{HashMap, HashSet, hash_map::Entry};
 
-use super::{Inputs, Item, Plan, Via, closure::names_of};
+use super::{
+    Inputs, Item, Plan, Via,
+    closure::{Listed, names_of},
+};
 use crate::{
     argo::{
         Marker,
@@ -137,7 +140,7 @@ fn claimants(inputs: Inputs<'_>, plan: &Plan, place: usize, manager: Option<AppI
     let of_root = match &item.via {
         Via::Root => true,
         Via::Namespace(name) => {
-            plan.items[0].object.as_ref().is_some_and(|root| root.is_namespace() && root.name == *name)
+            plan.items[0].object.as_ref().is_some_and(|root| root.is_namespace() && root.name == **name)
         }
         Via::Cascade | Via::Generated | Via::Definition => false,
     };
@@ -152,11 +155,8 @@ fn is_lost_already(inputs: Inputs<'_>, item: &Item) -> bool {
     if item.cluster != LOCAL {
         return false;
     }
-    let namespace = if item.kind.is("", "Namespace") {
-        inventory.namespace_by_key(item.key)
-    } else {
-        Some(item.namespace.as_str())
-    };
+    let namespace =
+        if item.kind.is("", "Namespace") { inventory.namespace_by_key(item.key) } else { Some(&*item.namespace) };
     namespace.and_then(|name| inventory.namespace(name)).is_some_and(ObjectMeta::is_terminating)
 }
 
@@ -177,7 +177,7 @@ fn name(inputs: Inputs<'_>, plan: &mut Plan, place: usize, names: &mut Names) {
 }
 
 /// Names of what Applications list, each list read once; or why it could not be read.
-pub type Names = HashMap<AppId, Result<HashMap<Key, ObjectRef>, String>>;
+pub type Names = HashMap<AppId, Result<Listed, String>>;
 
 /// The name of an item: known, or read from an Application that lists it; or why nobody can tell it. `None` while an
 /// answer is out.
@@ -192,7 +192,7 @@ pub fn find_name(inputs: Inputs<'_>, plan: &Plan, item: &Item, names: &mut Names
         vacant.insert(names_of(inputs, id)?);
     }
     Some(match names.get(&id) {
-        Some(Ok(names)) => names.get(&item.key).cloned().map_or_else(unknown, Ok),
+        Some(Ok(names)) => names.get(&item.key).map_or_else(unknown, |name| Ok(item.called(name))),
         Some(Err(reason)) => Err(reason.clone()),
         None => unknown(),
     })
@@ -346,6 +346,9 @@ fn is_root_application(item: &Item) -> bool {
 /// Applications never compared that deploy into a namespace the plan touches, or render what an Application of the plan
 /// renders, on the same cluster.
 fn unknown_claimants(inputs: Inputs<'_>, plan: &Plan) -> Vec<AppId> {
+    if inputs.inventory.never_compared().next().is_none() {
+        return Vec::new();
+    }
     let mut touched: HashSet<(ClusterId, &str)> = HashSet::new();
     for item in plan.items.iter().filter(|item| !matches!(item.fate, Fate::Spared(_))) {
         if item.kind.is("", "Namespace") {

@@ -1,12 +1,15 @@
 //! What every rule sees.
 
-use std::{cell::OnceCell, sync::Arc};
+use std::{
+    cell::{Cell, OnceCell, RefCell},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
 use super::{
-    RuleMeta,
+    Earlier, RuleMeta,
     deletion::{self, Deletion},
 };
 use crate::{
@@ -14,8 +17,8 @@ use crate::{
     decision::{BREAK_GLASS, BrokenGlass, Finding, Severity, mode_of},
     facts::{Facts, Reading},
     inventory::Inventory,
-    object::ObjectMeta,
-    plan::Inputs,
+    object::{ObjectMeta, ObjectRef},
+    plan::{Inputs, Item, Names, find_name},
     policy::{Mode, Policy},
 };
 
@@ -35,6 +38,9 @@ pub struct Context<'a> {
     known: Option<&'a ObjectMeta>,
     looked_up: OnceCell<Option<(Arc<RawValue>, ObjectMeta)>>,
     deletion: OnceCell<Option<Deletion>>,
+    /// Whether no answer can change `deletion` any more.
+    settled: Cell<bool>,
+    names: RefCell<Names>,
 }
 
 #[derive(serde::Deserialize)]
@@ -61,7 +67,27 @@ impl<'a> Context<'a> {
             known: None,
             looked_up: OnceCell::new(),
             deletion: OnceCell::new(),
+            settled: Cell::new(false),
+            names: RefCell::default(),
         }
+    }
+
+    /// The same, knowing what was found out before the last questions were answered.
+    pub(super) fn after(self, earlier: Earlier) -> Self {
+        // A plan says other things of what it could not read once nothing more is read.
+        let deletion = earlier.deletion.filter(|_| !self.facts.is_spent());
+        Self {
+            settled: Cell::new(deletion.is_some()),
+            deletion: deletion.map_or_else(OnceCell::new, |deletion| OnceCell::from(Some(deletion))),
+            names: RefCell::new(earlier.names),
+            ..self
+        }
+    }
+
+    /// What was found out and no answer can change.
+    pub(super) fn into_earlier(self) -> Earlier {
+        let deletion = self.deletion.into_inner().flatten().filter(|_| self.settled.get());
+        Earlier { deletion, names: self.names.into_inner() }
     }
 
     /// The same about a stored object that the inventory knows: its metadata is all that is read of it.
@@ -118,7 +144,9 @@ impl<'a> Context<'a> {
                 }
                 let (raw, meta) = self.stored()?;
                 let sent = self.known.is_none().then_some(raw);
-                deletion::new(self.inputs(), self.request, sent, meta.clone())
+                let deletion = deletion::new(self.inputs(), self.request, sent, meta.clone());
+                self.settled.set(!self.facts.is_asking());
+                deletion
             })
             .as_ref()
     }
@@ -127,6 +155,11 @@ impl<'a> Context<'a> {
     pub(super) fn into_deletion(self) -> Option<Deletion> {
         self.deletion();
         self.deletion.into_inner().flatten()
+    }
+
+    /// The name of an item of the plan, as [`find_name`] tells it.
+    pub(super) fn name_of(&self, deletion: &Deletion, item: &Item) -> Option<Result<ObjectRef, String>> {
+        find_name(self.inputs(), &deletion.plan, item, &mut self.names.borrow_mut())
     }
 
     /// Requests that no rule may stand in the way of, because refusing them only strands what is half gone: an object

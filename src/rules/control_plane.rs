@@ -16,7 +16,7 @@ use crate::{
     facts::Reading,
     inventory::{App, AppId, LOCAL},
     object::{ARGO_GROUP, ObjectMeta, ObjectRef},
-    plan::{Fate, Item, Names, Via, find_name},
+    plan::{Fate, Item, Via},
     policy::RuleKey,
 };
 
@@ -53,7 +53,6 @@ impl Rule for ControlPlane {
             return;
         }
         let before = findings.len();
-        let mut names = Names::new();
         for item in deletion.plan.items.iter().filter(|item| item.cluster == LOCAL) {
             if matches!(item.fate, Fate::Spared(_)) {
                 continue;
@@ -65,7 +64,7 @@ impl Rule for ControlPlane {
             } else if item.kind.is(ARGO_GROUP, "AppProject") {
                 projects::project(cx, deletion, item, findings);
             } else if item.kind.is("", "Secret") {
-                registration(cx, deletion, item, &mut names, findings);
+                registration(cx, deletion, item, findings);
             }
         }
         for finding in &mut findings[before..] {
@@ -177,8 +176,8 @@ fn namespace(cx: &Context<'_>, deletion: &Deletion, item: &Item, findings: &mut 
     let Some(object) = &item.object else { return };
     let name = object.name.as_str();
     let alive = |app: &&App| app.terminating.is_none();
-    let residents = || inventory.applications().map(|(_, app)| app).filter(alive).filter(|app| &*app.namespace == name);
-    let sets = inventory.appsets().filter(|set| set.meta.namespace == name && !set.meta.is_terminating()).count();
+    let residents = || inventory.applications_in(name).iter().filter_map(|id| inventory.app(*id)).filter(alive);
+    let sets = inventory.appsets_in(name).filter(|set| !set.meta.is_terminating()).count();
     let is_home = name == cx.policy.spec.argocd.namespace || inventory.controller_namespaces().any(|home| home == name);
     if !is_home && sets == 0 && residents().next().is_none() {
         return;
@@ -233,15 +232,15 @@ fn namespace(cx: &Context<'_>, deletion: &Deletion, item: &Item, findings: &mut 
 
 /// Secrets that register a cluster. Without one Argo CD drops the finalizers of an Application that is deleted and leaves
 /// its objects where they are, without a word (`controller/appcontroller.go`, destination that cannot be resolved).
-fn registration(cx: &Context<'_>, deletion: &Deletion, item: &Item, names: &mut Names, findings: &mut Vec<Finding>) {
-    if deletion.is_mere_replacement() || !cx.inventory.controller_namespaces().any(|home| home == item.namespace) {
+fn registration(cx: &Context<'_>, deletion: &Deletion, item: &Item, findings: &mut Vec<Finding>) {
+    if deletion.is_mere_replacement() || !cx.inventory.controller_namespaces().any(|home| home == &*item.namespace) {
         return;
     }
     let (object, secret) = if item.via == Via::Root {
         let Some((raw, meta)) = cx.stored() else { return };
         (deletion.object.clone(), cluster_secret(meta, raw.get()))
     } else {
-        let Some(Ok(object)) = find_name(cx.inputs(), &deletion.plan, item, names) else { return };
+        let Some(Ok(object)) = cx.name_of(deletion, item) else { return };
         // Only a Secret that says it registers a cluster is read whole.
         let Some(Reading::Found(meta)) = cx.facts.metadata(&object) else { return };
         if meta.label(SECRET_TYPE.0) != Some(SECRET_TYPE.1) {

@@ -16,6 +16,7 @@ use crate::{
 };
 
 /// A DELETE, explained and planned.
+#[derive(Debug)]
 pub struct Deletion {
     /// What is deleted.
     pub object: ObjectRef,

@@ -28,6 +28,7 @@ use crate::{
     facts::Facts,
     inventory::Inventory,
     object::ObjectMeta,
+    plan::Names,
     policy::{Policy, RuleKey},
 };
 
@@ -99,8 +100,17 @@ pub fn examine(
     (decision, cx.into_deletion())
 }
 
+/// What a judgement before the last answers came found out and need not find out again.
+#[derive(Debug, Default)]
+pub struct Earlier {
+    deletion: Option<Deletion>,
+    names: Names,
+}
+
 /// Judges the DELETE of an object that the inventory knows, as it knows it: `meta` is all that is needed besides. Thousands
 /// of Applications are judged so without decoding one of them again. An object the inventory does not know is looked up.
+///
+/// `earlier` is what the same call found out before its questions were answered, from the same inventory: nothing at first.
 pub fn foresee(
     request: &Request<'_>,
     meta: &ObjectMeta,
@@ -108,12 +118,17 @@ pub fn foresee(
     policy: &Policy,
     facts: &Facts,
     now: Timestamp,
+    earlier: &mut Earlier,
 ) -> Decision {
     let cx = Context::new(request, inventory, policy, facts, now, false);
     let target = &request.target;
     let known = (target.is_application() && inventory.app_named(&target.namespace, &target.name).is_some())
         || (target.is_namespace() && inventory.namespace(&target.name).is_some());
-    decide(&if known { cx.knowing(meta) } else { cx })
+    let cx = if known { cx.knowing(meta) } else { cx };
+    let cx = cx.after(std::mem::take(earlier));
+    let decision = decide(&cx);
+    *earlier = cx.into_earlier();
+    decision
 }
 
 fn decide(cx: &Context<'_>) -> Decision {

@@ -3,7 +3,7 @@
 mod losses;
 mod pods;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use self::{
     losses::{ACCOUNT, Losses, Who},
@@ -14,7 +14,7 @@ use crate::{
     admission::{Operation, Request},
     argo::Class,
     decision::{Finding, Severity},
-    inventory::{Key, LOCAL},
+    inventory::LOCAL,
     object::{ObjectRef, RBAC_GROUP},
     plan::{Explanation, Fate, Item, Plan, confirm},
     policy::RuleKey,
@@ -93,14 +93,12 @@ struct Going<'c, 'r> {
     cx: &'c Context<'r>,
     deletion: &'c Deletion,
     namespaces: HashSet<&'c str>,
-    places: HashMap<Key, usize>,
 }
 
 impl<'c, 'r> Going<'c, 'r> {
     fn new(cx: &'c Context<'r>, deletion: &'c Deletion) -> Self {
         let namespaces = deletion.plan.namespaces().into_keys().collect();
-        let places = deletion.plan.items.iter().enumerate().map(|(place, item)| (item.key, place)).collect();
-        Self { cx, deletion, namespaces, places }
+        Self { cx, deletion, namespaces }
     }
 
     fn plan(&self) -> &'c Plan {
@@ -122,7 +120,7 @@ impl<'c, 'r> Going<'c, 'r> {
     /// Whether an object goes; `None` while an answer is out.
     fn takes(&self, object: &ObjectRef) -> Option<bool> {
         let key = self.cx.inventory.key_of(LOCAL, object);
-        if let Some(item) = self.places.get(&key).map(|place| &self.plan().items[*place]) {
+        if let Some(item) = self.plan().item(key) {
             return Some(!matches!(confirm(self.cx.inputs(), self.plan(), item, object)?, Fate::Spared(_)));
         }
         // A prune arrives object by object; the list of the Application that prunes tells what else goes.

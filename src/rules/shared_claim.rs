@@ -59,20 +59,21 @@ impl Rule for SharedClaim {
 
 fn contested(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>) {
     // What a Namespace or a definition holds is told by its owner, not object by object.
-    let mut held: BTreeMap<(String, Vec<AppId>), Vec<&Item>> = BTreeMap::new();
+    let mut held: BTreeMap<(Option<&str>, &[AppId]), Vec<&Item>> = BTreeMap::new();
     for item in deletion.plan.items.iter().filter(|item| item.is_contested()) {
         match &item.via {
             Via::Namespace(name) => {
-                held.entry((format!("Namespace {name}"), item.claimants.clone())).or_default().push(item);
+                held.entry((Some(name), &item.claimants)).or_default().push(item);
             }
             Via::Definition => {
-                held.entry((deletion.object.to_string(), item.claimants.clone())).or_default().push(item);
+                held.entry((None, &item.claimants)).or_default().push(item);
             }
             Via::Root | Via::Cascade | Via::Generated => findings.push(single(cx, deletion, item)),
         }
     }
-    for ((holder, claimants), items) in held {
-        findings.push(several(cx, deletion, &holder, &claimants, &items));
+    for ((namespace, claimants), items) in held {
+        let holder = namespace.map_or_else(|| deletion.object.to_string(), |name| format!("Namespace {name}"));
+        findings.push(several(cx, deletion, &holder, claimants, &items));
     }
 }
 

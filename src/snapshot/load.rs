@@ -164,8 +164,7 @@ fn add_json(snapshot: &mut Snapshot, place: &str, text: String) -> Result<(), Lo
         _ => found.push(stored(&text, text.trim(), number).map_err(bad)?),
     }
     for object in found {
-        snapshot.by_identity.insert(object.identity.clone(), snapshot.objects.len());
-        snapshot.objects.push(object);
+        snapshot.push(object);
     }
     snapshot.texts.push(text);
     Ok(())
@@ -179,8 +178,7 @@ pub(super) fn put(snapshot: &mut Snapshot, place: &str, text: String) -> Result<
         decode_application(text.trim(), &object.identity).map_err(bad)?;
     }
     let Some(at) = snapshot.by_identity.get(&object.identity).copied() else {
-        snapshot.by_identity.insert(object.identity.clone(), snapshot.objects.len());
-        snapshot.objects.push(object);
+        snapshot.push(object);
         snapshot.texts.push(text);
         return Ok(());
     };

@@ -2,6 +2,7 @@
 //! live cluster would.
 
 mod access;
+mod kinds;
 mod load;
 
 use std::{
@@ -14,6 +15,7 @@ use std::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use self::kinds::Kinds;
 pub use self::load::{LoadError, files};
 use crate::{
     argo::{
@@ -33,6 +35,7 @@ pub struct Snapshot {
     texts: Vec<String>,
     objects: Vec<Stored>,
     by_identity: HashMap<ObjectRef, usize>,
+    kinds: Kinds,
     cluster_scoped: HashSet<GroupKind>,
 }
 
@@ -94,8 +97,15 @@ impl Snapshot {
         &self.texts[stored.text][stored.start..stored.end]
     }
 
-    fn of_kind<'a>(&'a self, group: &'a str, kind: &'a str) -> impl Iterator<Item = &'a Stored> {
-        self.objects.iter().filter(move |stored| stored.identity.kind.is(group, kind))
+    fn of_kind(&self, group: &str, kind: &str) -> impl Iterator<Item = &Stored> {
+        self.kinds.of(&GroupKind::new(group, kind), "").map(|place| &self.objects[place])
+    }
+
+    /// Adds an object that is not replaced by a later one of the same identity: a file may hold both.
+    fn push(&mut self, object: Stored) {
+        self.by_identity.insert(object.identity.clone(), self.objects.len());
+        self.kinds.add(&object.identity, self.objects.len());
+        self.objects.push(object);
     }
 
     /// Adds an object, or replaces the one of the same identity.
@@ -110,8 +120,11 @@ impl Snapshot {
     pub fn remove(&mut self, object: &ObjectRef) {
         let Some(place) = self.by_identity.remove(object) else { return };
         self.objects.swap_remove(place);
+        self.kinds.remove(object, place);
         if let Some(moved) = self.objects.get(place) {
             self.by_identity.insert(moved.identity.clone(), place);
+            self.kinds.remove(&moved.identity, self.objects.len());
+            self.kinds.add(&moved.identity, place);
         }
     }
 
@@ -172,7 +185,7 @@ impl Snapshot {
     }
 
     /// The JSON of every object of a kind.
-    pub fn json_of_kind<'a>(&'a self, group: &'a str, kind: &'a str) -> impl Iterator<Item = &'a str> {
+    pub fn json_of_kind(&self, group: &str, kind: &str) -> impl Iterator<Item = &str> {
         self.of_kind(group, kind).map(|stored| self.raw(stored))
     }
 
@@ -283,9 +296,9 @@ impl Snapshot {
     }
 
     fn list(&self, question: &ListQuestion) -> Arc<[Box<RawValue>]> {
-        self.of_kind(&question.kind.group, &question.kind.kind)
-            .filter(|stored| question.namespace.is_empty() || stored.identity.namespace == question.namespace)
-            .map(|stored| self.raw(stored))
+        self.kinds
+            .of(&question.kind, &question.namespace)
+            .map(|place| self.raw(&self.objects[place]))
             .filter(|raw| field_matches(raw, &question.field_selector))
             .take(question.limit as usize)
             .filter_map(|raw| RawValue::from_string(raw.to_owned()).ok())
@@ -296,6 +309,10 @@ impl Snapshot {
 impl Source for Snapshot {
     async fn answer(&self, questions: &[Question], _: Duration) -> Vec<(Question, Answer)> {
         questions.iter().map(|question| (question.clone(), self.reply(question))).collect()
+    }
+
+    fn is_at_hand(&self) -> bool {
+        true
     }
 }
 

@@ -299,11 +299,12 @@ fn reviewed(
 fn foreseen(world: &Snapshot, policy: &cascade_guard::policy::Policy, subject: &audit::Subject) -> Decision {
     let inventory = world.inventory(policy, (7, 8));
     let request = audit::deletion(&subject.object, "kubectl-user");
+    let mut earlier = rules::Earlier::default();
     futures::executor::block_on(settle(
         Facts::new(),
         world,
         || Duration::from_secs(60),
-        |facts| rules::foresee(&request, &subject.meta, &inventory, policy, facts, now()),
+        |facts| rules::foresee(&request, &subject.meta, &inventory, policy, facts, now(), &mut earlier),
     ))
 }
 

@@ -208,7 +208,7 @@ fn report(request: &Request<'_>, decision: &Decision, deletion: Option<&Deletion
 }
 
 fn row(plan: &Plan, item: &Item, inventory: &Inventory) -> Row {
-    let unnamed = || ObjectRef { kind: item.kind.clone(), namespace: item.namespace.clone(), name: String::new() };
+    let unnamed = || ObjectRef::new(&item.kind.group, &item.kind.kind, &item.namespace, "");
     let (fate, why) = match &item.fate {
         Fate::Spared(reason) => ("spared", reason.to_string()),
         Fate::DeletedAlthough(why) if item.claimants.is_empty() => ("deleted", why.clone()),

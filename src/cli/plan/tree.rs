@@ -77,7 +77,7 @@ fn belongs(plan: &Plan, place: usize, item: &Item) -> bool {
         Via::Cascade => plan.takers_of(item).any(|taker| parent.object.as_ref() == Some(&taker.app.object())),
         Via::Generated => parent.kind.kind == "ApplicationSet",
         Via::Namespace(name) => {
-            parent.object.as_ref().is_some_and(|object| object.is_namespace() && object.name == *name)
+            parent.object.as_ref().is_some_and(|object| object.is_namespace() && object.name == **name)
         }
         Via::Definition => place == 0,
     }

@@ -1,7 +1,7 @@
 //! AppProjects. An Application whose project is gone can neither be synced nor deleted: its controller looks the project
 //! up first and gives up (`controller/appcontroller.go`, start of the deletion).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::{META, count, named};
 use crate::{
@@ -91,13 +91,11 @@ fn metadata<'a>(cx: &'a Context<'_>, deletion: &'a Deletion, item: &Item) -> Opt
 struct Order<'a> {
     inventory: &'a Inventory,
     plan: &'a Plan,
-    places: HashMap<Key, usize>,
 }
 
 impl<'a> Order<'a> {
     fn new(inventory: &'a Inventory, plan: &'a Plan) -> Self {
-        let places = plan.items.iter().enumerate().map(|(place, item)| (item.key, place)).collect();
-        Self { inventory, plan, places }
+        Self { inventory, plan }
     }
 
     /// Whether `app` is still there when the cascade that takes both deletes `project`. Applications of Applications are
@@ -106,7 +104,7 @@ impl<'a> Order<'a> {
         let mut queue = vec![self.key(app)];
         let mut seen = HashSet::new();
         while let Some(key) = queue.pop() {
-            let Some(item) = self.places.get(&key).map(|place| &self.plan.items[*place]) else { continue };
+            let Some(item) = self.plan.item(key) else { continue };
             if !seen.insert(key) {
                 continue;
             }

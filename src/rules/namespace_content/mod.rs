@@ -16,7 +16,7 @@ use self::finalizers::{KnownFinalizer, known};
 use crate::{
     body::{Body, Condition},
     facts::{Facts, ListQuestion, Reading},
-    inventory::{App, AppId, Inventory, Key, LOCAL},
+    inventory::{App, AppId, BuildKeyHasher, Inventory, Key, LOCAL},
     object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef, null_to_default},
 };
 
@@ -146,9 +146,6 @@ pub fn look_into(
     thorough: bool,
 ) -> Option<Content> {
     let namespace = meta.name.as_str();
-    let mut content = Content::default();
-    inhabitants(inventory, namespace, &mut content);
-    itself(meta, raw, &mut content);
     let lists = Lists { facts, namespace };
     let pods = lists.list("", "Pod", "status.phase=Running");
     let volumes = lists.list("", "PersistentVolumeClaim", "");
@@ -160,13 +157,18 @@ pub fn look_into(
     let wanted = if thorough { custom.len() } else { CUSTOM_KINDS };
     let customs: Vec<_> = custom.iter().take(wanted).map(|kind| (kind, lists.ask(kind, ""))).collect();
 
-    content.running_pods = pods?.counted(&mut content, "Pods", |_| true);
+    // Everything is asked for before the first answer is waited for.
+    let (pods, volumes, services, ingresses, jobs, apis) = (pods?, volumes?, services?, ingresses?, jobs?, apis?);
+    let mut content = Content::default();
+    inhabitants(inventory, namespace, &mut content);
+    itself(meta, raw, &mut content);
+    content.running_pods = pods.counted(&mut content, "Pods", |_| true);
     content.bound_volumes =
-        volumes?.counted(&mut content, "PersistentVolumeClaims", |listed| listed.status.phase == "Bound");
-    content.load_balancers = services?.counted(&mut content, "Services", |listed| listed.spec.kind == "LoadBalancer");
-    content.ingresses = ingresses?.counted(&mut content, "Ingresses", |_| true);
-    jobs?.counted(&mut content, "Jobs", |_| true);
-    unavailable(&apis?, &mut content);
+        volumes.counted(&mut content, "PersistentVolumeClaims", |listed| listed.status.phase == "Bound");
+    content.load_balancers = services.counted(&mut content, "Services", |listed| listed.spec.kind == "LoadBalancer");
+    content.ingresses = ingresses.counted(&mut content, "Ingresses", |_| true);
+    jobs.counted(&mut content, "Jobs", |_| true);
+    unavailable(&apis, &mut content);
     for (kind, reading) in customs {
         custom_resources(kind, reading?, &mut content);
     }
@@ -182,7 +184,7 @@ pub fn look_into(
 fn inhabitants(inventory: &Inventory, namespace: &str, content: &mut Content) {
     let mut apps: BTreeSet<String> = BTreeSet::new();
     // What two Applications claim is one object all the same.
-    let mut claimed: HashSet<Key> = HashSet::new();
+    let mut claimed: HashSet<Key, BuildKeyHasher> = HashSet::default();
     for (id, bucket) in inventory.claims().in_namespace(LOCAL, namespace) {
         for app in bucket.apps().filter_map(|app| inventory.app(app)) {
             let claims = app.claims.iter().filter(|claim| claim.bucket == id && app.claims_class(claim.class));
@@ -229,7 +231,7 @@ fn unavailable(listed: &Objects, content: &mut Content) {
 
 /// Kinds of custom resources that Applications claim in the Namespace. Applications are known from the inventory.
 fn custom_kinds(inventory: &Inventory, namespace: &str) -> BTreeSet<GroupKind> {
-    let kinds = inventory.claims().in_namespace(LOCAL, namespace).map(|(_, bucket)| &bucket.kind);
+    let kinds = inventory.claims().in_namespace(LOCAL, namespace).map(|(_, bucket)| &*bucket.kind);
     let custom = |kind: &&GroupKind| {
         kind.group.contains('.')
             && !BUILT_IN_GROUPS.contains(&kind.group.as_str())

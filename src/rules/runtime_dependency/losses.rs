@@ -8,7 +8,6 @@ use super::Going;
 use crate::{
     facts::{ListQuestion, Reading},
     object::{GroupKind, ObjectRef, RBAC_GROUP},
-    plan::{Names, find_name},
     rbac::{Binding, RoleRef, RoleSubject},
 };
 
@@ -107,7 +106,6 @@ impl Losses {
 
     /// ServiceAccounts, roles and bindings that go, by name.
     fn things(&mut self, going: &Going<'_, '_>) -> Vec<ObjectRef> {
-        let mut names = Names::new();
         let mut things = Vec::new();
         for item in going.items() {
             let is_binding_or_role = item.kind.group == RBAC_GROUP
@@ -115,7 +113,7 @@ impl Losses {
             if !is_binding_or_role && !item.kind.is("", ACCOUNT) {
                 continue;
             }
-            match find_name(going.cx.inputs(), going.plan(), item, &mut names) {
+            match going.cx.name_of(going.deletion, item) {
                 None => self.pending = true,
                 Some(Ok(object)) => things.push(object),
                 Some(Err(reason)) => self.miss(format!("{} ({reason})", item.label())),

@@ -197,7 +197,7 @@ impl Surroundings for Cluster<'_> {
         let here = |kind: &GroupKind| {
             claims
                 .in_namespace(LOCAL, &object.namespace)
-                .any(|(_, bucket)| bucket.kind == *kind && bucket.apps().any(|app| app == self.id))
+                .any(|(_, bucket)| *bucket.kind == *kind && bucket.apps().any(|app| app == self.id))
         };
         let mut found = Vec::new();
         for kind in USERS.iter().map(|(group, kind)| GroupKind::new(group, kind)).filter(|kind| here(kind)) {
