@@ -227,11 +227,16 @@ pub fn how_to_approve(meta: &ObjectMeta, now: Timestamp, policy: &Policy) -> [St
     let who = if rule.four_eyes { "ANOTHER_THAN_THE_DELETER" } else { "YOUR_USER_NAME" };
     let (long, short) =
         if rule.require_reason { (" --reason \"WHY\"", format!(" {REASON}=\"WHY\"")) } else { ("", String::new()) };
+    // Of a Namespace that could not be read the UID is not known; whoever runs the line can read it.
+    let uid = if meta.uid.is_empty() {
+        format!("$(kubectl get namespace {name} -o jsonpath={{.metadata.uid}})")
+    } else {
+        meta.uid.clone()
+    };
     [
         format!("cascade-guard approve {name} --for {}{long}", written(lasts)),
         format!(
-            "kubectl annotate namespace {name} --overwrite {APPROVED_BY}={who} {APPROVED_UNTIL}={until} {APPROVED_UID}={}{short}",
-            meta.uid
+            "kubectl annotate namespace {name} --overwrite {APPROVED_BY}={who} {APPROVED_UNTIL}={until} {APPROVED_UID}={uid}{short}"
         ),
     ]
 }

@@ -100,7 +100,7 @@ pub(super) fn new(
     let root = explanation == Explanation::Direct && siblings.is_empty();
     with.extend(siblings);
     let manager = match explanation {
-        Explanation::Direct | Explanation::Collected => manager(inputs, &object, &meta),
+        Explanation::Direct | Explanation::Collected => manager(inputs, &object, &meta, &request.user.username),
         Explanation::Cascade(id) | Explanation::Prune(id) | Explanation::Replacement(id) => Some(id),
         Explanation::Swept => None,
     };
