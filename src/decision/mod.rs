@@ -36,13 +36,15 @@ pub struct Scope {
     pub namespace: String,
     /// AppProject of the Application that is deleted.
     pub project: Option<String>,
+    /// When a delete began that was admitted and takes the object along: an exemption that held then still holds for it.
+    pub since: Option<Timestamp>,
 }
 
 impl Scope {
     /// The scope of an object.
     pub fn of(object: &ObjectRef, project: Option<&str>) -> Self {
         let namespace = if object.is_namespace() { &object.name } else { &object.namespace };
-        Self { namespace: namespace.clone(), project: project.map(str::to_owned) }
+        Self { namespace: namespace.clone(), project: project.map(str::to_owned), since: None }
     }
 }
 
@@ -298,7 +300,7 @@ fn weakest(finding: &Finding, policy: &Policy, inventory: &Inventory, user: &str
     let resolve = |scope: &Scope| {
         let labels = inventory.namespace(&scope.namespace).map(|meta| &meta.labels);
         let subject = Subject { namespace: &scope.namespace, labels, project: scope.project.as_deref(), user };
-        policy.resolve(key, &subject, now)
+        policy.resolve(key, &subject, scope.since.unwrap_or(now))
     };
     let mut scopes = finding.scopes.iter().map(resolve);
     let first = scopes.next().unwrap_or_else(|| resolve(&Scope::default()));

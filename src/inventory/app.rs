@@ -221,12 +221,13 @@ impl App {
     }
 
     /// Whether an entry of this class is a claim: what a valid list desires; of a list that is stale or in error,
-    /// everything it holds but live hooks (section 9 of the Argo CD facts, `desired_by`).
+    /// everything it holds but live hooks (section 9 of the Argo CD facts, `desired_by`), and what its last sync applied:
+    /// that such a list leaves something out says nothing (trap 10).
     pub fn claims_class(&self, class: Class) -> bool {
         match class {
             Class::Desired => true,
-            Class::Prune | Class::Unknown | Class::NoStatus => !self.list_valid(),
-            Class::Hook | Class::SyncResult => false,
+            Class::Prune | Class::Unknown | Class::NoStatus | Class::SyncResult => !self.list_valid(),
+            Class::Hook => false,
         }
     }
 }
@@ -276,7 +277,7 @@ pub(super) fn entries<'a>(application: &'a Application<'a>) -> impl Iterator<Ite
                 kind: &result.kind,
                 namespace: &result.namespace,
                 name: &result.name,
-                class: Class::SyncResult,
+                class: if result.hook_type.is_empty() { Class::SyncResult } else { Class::Hook },
                 synced: false,
                 wave: 0,
             }

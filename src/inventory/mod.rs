@@ -7,6 +7,7 @@
 mod app;
 mod claims;
 mod key;
+mod marks;
 mod relist;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -17,6 +18,7 @@ pub use self::{
     key::{BuildKeyHasher, ClusterSalt, Fingerprinter, Key},
     relist::Names,
 };
+use self::{key::BuildKeyHasher, marks::Marks};
 use crate::{
     argo::{
         Application, Clusters,
@@ -24,7 +26,7 @@ use crate::{
         tracking::{TrackingSettings, instance_name},
     },
     decision::BREAK_GLASS,
-    object::{GroupKind, ObjectMeta, ObjectRef, is_builtin_cluster_scoped},
+    object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef, is_builtin_cluster_scoped},
     policy::Policy,
 };
 
@@ -78,6 +80,7 @@ pub struct Inventory {
     namespaces: HashMap<String, ObjectMeta>,
     namespace_keys: HashMap<Key, String, BuildKeyHasher>,
     settings: HashMap<String, TrackingSettings>,
+    marks: Marks,
     cluster_scoped: HashSet<GroupKind>,
     clusters: Clusters,
     cluster_ids: HashMap<String, ClusterId>,
@@ -110,6 +113,7 @@ impl Inventory {
             namespaces: HashMap::new(),
             namespace_keys: HashMap::default(),
             settings: HashMap::new(),
+            marks: Marks::default(),
             cluster_scoped: HashSet::new(),
             clusters,
             cluster_ids: HashMap::from([(IN_CLUSTER.to_owned(), LOCAL)]),
@@ -144,6 +148,7 @@ impl Inventory {
         }
         self.app_names.insert(name, id);
         self.link(id, &app);
+        self.mark(&app.object(), &application.metadata);
         self.apps[id.0 as usize] = Some(app);
         id
     }
@@ -154,6 +159,7 @@ impl Inventory {
         if let Some(old) = self.apps[id.0 as usize].take() {
             self.claims.replace(id, &old.claims, &[]);
             self.unlink(id, &old);
+            self.unmark(&old.object());
             self.free_apps.push(id.0);
         }
     }
@@ -396,6 +402,7 @@ impl Inventory {
 
     /// Adds or changes an ApplicationSet.
     pub fn apply_appset(&mut self, meta: ObjectMeta) {
+        self.mark(&ObjectRef::new(ARGO_GROUP, "ApplicationSet", &meta.namespace, &meta.name), &meta);
         self.appsets.insert((meta.namespace.clone(), meta.name.clone()), AppSet { meta });
     }
 
@@ -403,6 +410,7 @@ impl Inventory {
     /// generated only after it is gone.
     pub fn remove_appset(&mut self, namespace: &str, name: &str) {
         let Some(set) = self.appsets.remove(&(namespace.to_owned(), name.to_owned())) else { return };
+        self.unmark(&ObjectRef::new(ARGO_GROUP, "ApplicationSet", namespace, name));
         if let Some(reason) = set.meta.annotation(BREAK_GLASS) {
             self.broken_glass.insert(generated_by(&set.meta.name, &set.meta.uid), reason.to_owned());
         }
@@ -435,8 +443,7 @@ impl Inventory {
     /// The ApplicationSet that this fingerprint (on the guard's own cluster) is.
     pub fn appset_by_key(&self, key: Key) -> Option<&AppSet> {
         self.appsets.values().find(|set| {
-            let object =
-                ObjectRef::new(crate::object::ARGO_GROUP, "ApplicationSet", &set.meta.namespace, &set.meta.name);
+            let object = ObjectRef::new(ARGO_GROUP, "ApplicationSet", &set.meta.namespace, &set.meta.name);
             self.key_of(LOCAL, &object) == key
         })
     }
@@ -458,12 +465,14 @@ impl Inventory {
 
     /// Adds or changes a Namespace.
     pub fn apply_namespace(&mut self, meta: ObjectMeta) {
+        self.mark(&ObjectRef::namespace(&meta.name), &meta);
         self.namespace_keys.insert(self.key_of(LOCAL, &ObjectRef::namespace(&meta.name)), meta.name.clone());
         self.namespaces.insert(meta.name.clone(), meta);
     }
 
     /// Removes a Namespace.
     pub fn remove_namespace(&mut self, name: &str) {
+        self.unmark(&ObjectRef::namespace(name));
         self.namespace_keys.remove(&self.key_of(LOCAL, &ObjectRef::namespace(name)));
         self.namespaces.remove(name);
     }
@@ -489,6 +498,10 @@ impl Inventory {
             Some(settings) => self.settings.insert(namespace.to_owned(), settings),
             None => self.settings.remove(namespace),
         };
+        // Another label may be the marker now. Applications and ApplicationSets follow when they are applied again.
+        for meta in self.namespaces.values().cloned().collect::<Vec<_>>() {
+            self.mark(&ObjectRef::namespace(&meta.name), &meta);
+        }
     }
 
     /// The tracking settings of the Argo CD whose controllers live in `namespace`, if they can be read.

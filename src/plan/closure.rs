@@ -216,8 +216,30 @@ impl Closure<'_> {
             self.plan.items[at].takers.push((taker, synced && class == Class::Desired));
             self.follow(at, id);
         }
+        if cluster == LOCAL {
+            self.take_marked(taker, id, own_key);
+        }
         let taker = &mut self.plan.takers[taker];
         taker.unknown = !holds_something && taker.app.has_history;
+    }
+
+    /// Adds what a cascade takes because it carries the Application's marker, although its list does not hold it.
+    fn take_marked(&mut self, taker: usize, id: Option<AppId>, own_key: Key) {
+        let inventory = self.inputs.inventory;
+        let marked: Vec<ObjectRef> = inventory.marked_by(&self.plan.takers[taker].app).cloned().collect();
+        for object in marked {
+            let key = inventory.key_of(LOCAL, &object);
+            let listed = self
+                .places
+                .get(&key)
+                .is_some_and(|place| self.plan.items[*place].takers.iter().any(|(by, _)| *by == taker));
+            if key == own_key || listed {
+                continue;
+            }
+            let at = self.add(key, object.kind.clone(), object.namespace.clone(), LOCAL, Some(object), Via::Cascade);
+            self.plan.items[at].takers.push((taker, false));
+            self.follow(at, id);
+        }
     }
 
     /// Follows an object that takes others along.

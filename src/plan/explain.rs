@@ -172,7 +172,10 @@ fn named_by_marker(inputs: Inputs<'_>, meta: &ObjectMeta) -> Vec<AppId> {
 
 /// The Application that manages an object which is deleted by hand: the living one its marker names or, where there is
 /// none, the only one that claims it. It is not "another" Application, so its own claim does not stand in the way.
-pub fn manager(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta) -> Option<AppId> {
+///
+/// Argo CD's controller deletes for some Application. Where the marker names none that is known here, that may be one of
+/// another cluster's Argo CD, and whoever claims the object is another.
+pub fn manager(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta, user: &str) -> Option<AppId> {
     let inventory = inputs.inventory;
     let alive = |id: &AppId| inventory.app(*id).is_some_and(|app| app.terminating.is_none());
     let named: Vec<AppId> = named_by_marker(inputs, meta).into_iter().filter(alive).collect();
@@ -180,7 +183,8 @@ pub fn manager(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta) -> Opt
     match (&named[..], &claimants[..]) {
         // Several Argo CDs may have an Application of that name; the one that wants the object is meant.
         ([_, _, ..], _) => named.iter().find(|id| claimants.contains(id)).or(named.first()).copied(),
-        ([only], _) | ([], [only]) => Some(*only),
+        ([only], _) => Some(*only),
+        ([], [only]) if !is_sync_identity(inputs, user) => Some(*only),
         ([], _) => None,
     }
 }

@@ -90,15 +90,10 @@ pub(super) fn decide(
             plan.pending = true;
             continue;
         };
-        let item = &mut plan.items[place];
-        item.finalizers = finalizers(inputs, item);
-        if let Fate::Spared(reason) = &fate
-            && takes_others(item)
-        {
-            spared.insert(item.key, reason.clone());
-            newly = true;
-        }
-        item.fate = fate;
+        newly |= settle(inputs, plan, place, fate, spared);
+    }
+    if !newly {
+        newly = read_for_unknown_claimants(inputs, plan, &mut names, spared);
     }
     if newly {
         return true;
@@ -110,6 +105,66 @@ pub(super) fn decide(
     }
     plan.unknown_claimants = unknown_claimants(inputs, plan);
     false
+}
+
+/// Sets the fate of an item. Returns whether it takes others along and is spared.
+fn settle(inputs: Inputs<'_>, plan: &mut Plan, place: usize, fate: Fate, spared: &mut HashMap<Key, Spared>) -> bool {
+    let item = &mut plan.items[place];
+    item.finalizers = finalizers(inputs, item);
+    let mut newly = false;
+    if let Fate::Spared(reason) = &fate
+        && takes_others(item)
+    {
+        spared.insert(item.key, reason.clone());
+        newly = true;
+    }
+    item.fate = fate;
+    newly
+}
+
+/// So many objects are read at a time to find one that really goes.
+const PROBES: usize = 8;
+
+/// Whether an Application that was never compared may want something of a namespace hangs on whether anything in it
+/// really goes. What nobody else claims has not been read so far; it is read here until one object is found to go.
+fn read_for_unknown_claimants(
+    inputs: Inputs<'_>,
+    plan: &mut Plan,
+    names: &mut Names,
+    spared: &mut HashMap<Key, Spared>,
+) -> bool {
+    if inputs.thorough {
+        return false;
+    }
+    let awaited: HashSet<(ClusterId, String)> = unknown_claimants(inputs, plan)
+        .into_iter()
+        .filter_map(|id| inputs.inventory.app(id))
+        .map(|app| (app.cluster, app.destination.namespace.clone()))
+        .filter(|(cluster, name)| *cluster != LOCAL || !plan.namespaces().contains_key(name.as_str()))
+        .collect();
+    let mut newly = false;
+    for (cluster, namespace) in awaited {
+        let mut out = 0;
+        for place in 0..plan.items.len() {
+            let item = &plan.items[place];
+            if item.cluster != cluster || item.namespace != namespace || matches!(item.fate, Fate::Spared(_)) {
+                continue;
+            }
+            if item.via != Via::Cascade || item.fate != Fate::Deleted || inputs.facts.is_spent() || out == PROBES {
+                break;
+            }
+            name(inputs, plan, place, names);
+            match fate(inputs, plan, &plan.items[place]) {
+                Some(Fate::Deleted | Fate::DeletedAlthough(_)) => break,
+                Some(fate) => newly |= settle(inputs, plan, place, fate, spared),
+                None => {
+                    plan.pending = true;
+                    out += 1;
+                }
+            }
+        }
+    }
+    newly
 }
 
 fn takes_others(item: &Item) -> bool {

@@ -32,6 +32,22 @@ pub const APPROVE_GROUP: &str = "cascade-guard.io";
 /// All four keys.
 pub const APPROVAL_KEYS: [&str; 4] = [APPROVED_BY, APPROVED_UNTIL, APPROVED_UID, REASON];
 
+/// Whether a text has the form of RFC 3339. The library takes other forms of ISO 8601 too, and other tools that read the
+/// annotation may not.
+fn is_rfc3339(text: &str) -> bool {
+    let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c.to_ascii_uppercase() }).collect();
+    let Some(rest) = shape.strip_prefix("0000-00-00T00:00:00").or_else(|| shape.strip_prefix("0000-00-00 00:00:00"))
+    else {
+        return false;
+    };
+    let zone = match rest.strip_prefix('.') {
+        Some(fraction) if fraction.starts_with('0') => fraction.trim_start_matches('0'),
+        Some(_) => return false,
+        None => rest,
+    };
+    matches!(zone, "Z" | "+00:00" | "-00:00")
+}
+
 /// What every service account's user name begins with.
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
 
@@ -62,7 +78,7 @@ impl<'a> Approval<'a> {
 
     /// When it ends, if that can be read.
     pub fn end(&self) -> Option<Timestamp> {
-        self.until.parse().ok()
+        if is_rfc3339(self.until) { self.until.parse().ok() } else { None }
     }
 
     /// Whatever is wrong with it on the Namespace `meta` at `now`, whoever wrote it and whoever deletes.
@@ -211,11 +227,16 @@ pub fn how_to_approve(meta: &ObjectMeta, now: Timestamp, policy: &Policy) -> [St
     let who = if rule.four_eyes { "ANOTHER_THAN_THE_DELETER" } else { "YOUR_USER_NAME" };
     let (long, short) =
         if rule.require_reason { (" --reason \"WHY\"", format!(" {REASON}=\"WHY\"")) } else { ("", String::new()) };
+    // Of a Namespace that could not be read the UID is not known; whoever runs the line can read it.
+    let uid = if meta.uid.is_empty() {
+        format!("$(kubectl get namespace {name} -o jsonpath={{.metadata.uid}})")
+    } else {
+        meta.uid.clone()
+    };
     [
         format!("cascade-guard approve {name} --for {}{long}", written(lasts)),
         format!(
-            "kubectl annotate namespace {name} --overwrite {APPROVED_BY}={who} {APPROVED_UNTIL}={until} {APPROVED_UID}={}{short}",
-            meta.uid
+            "kubectl annotate namespace {name} --overwrite {APPROVED_BY}={who} {APPROVED_UNTIL}={until} {APPROVED_UID}={uid}{short}"
         ),
     ]
 }
@@ -262,6 +283,35 @@ mod tests {
 
     fn said(meta: &ObjectMeta, options: &str, deleter: &str) -> Vec<String> {
         problems_at_delete(meta, now(), &policy(options), deleter).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn only_times_of_rfc_3339_end_an_approval() {
+        let end = |until: &str| Approval { until, ..Approval::default() }.end().map(|end| end.to_string());
+        for good in [
+            "2026-11-29T20:00:00Z",
+            "2026-11-29t20:00:00z",
+            "2026-11-29 20:00:00Z",
+            "2026-11-29T21:00:00.000+01:00",
+            "2026-11-29T12:30:00-07:30",
+        ] {
+            assert_eq!(end(good).as_deref(), Some("2026-11-29T20:00:00Z"), "{good}");
+        }
+        for bad in [
+            "2026-11-29",
+            "2026-11-29T20Z",
+            "2026-11-29T20:00Z",
+            "20261129T200000Z",
+            "+002026-11-29T20:00:00Z",
+            "2026-11-29T20:00:00",
+            "2026-11-29T20:00:00,5Z",
+            "2026-11-29T20:00:00.Z",
+            "2026-11-29T20:00:00Z[Asia/Tokyo]",
+            "2026-13-29T20:00:00Z",
+            "tomorrow",
+        ] {
+            assert_eq!(end(bad), None, "{bad}");
+        }
     }
 
     #[test]

@@ -210,7 +210,13 @@ impl<'a> Context<'a> {
         }
         let member = self.policy.may_break_glass(&self.request.user.groups);
         let (_, meta) = self.stored()?;
-        let written = meta.annotation(BREAK_GLASS).filter(|reason| !reason.trim().is_empty());
+        // Its ApplicationSet takes off whatever is written on a generated Application.
+        let on_its_set = || {
+            let target = &self.request.target;
+            let id = self.inventory.app_named(&target.namespace, &target.name).filter(|_| target.is_application())?;
+            self.inventory.broken_glass(self.inventory.app(id)?)
+        };
+        let written = meta.annotation(BREAK_GLASS).or_else(on_its_set).filter(|reason| !reason.trim().is_empty());
         match written {
             Some(reason) if member => Some(BrokenGlass { reason: reason.to_owned(), lasts: true }),
             None if member && !configured.require_reason => {

@@ -47,7 +47,10 @@ impl Deletion {
     /// Whose modes count for a finding about `object`.
     pub fn scopes(&self, object: &ObjectRef) -> Vec<Scope> {
         let own = self.projects.iter().map(|project| Scope::of(object, project.as_deref()));
-        own.chain(self.waivers.iter().cloned()).collect()
+        let now: Vec<Scope> = own.chain(self.waivers.iter().cloned()).collect();
+        let then = |since: &Timestamp| now.iter().map(|scope| Scope { since: Some(*since), ..scope.clone() }).collect();
+        let earlier: Vec<Vec<Scope>> = self.began.iter().map(then).collect();
+        now.into_iter().chain(earlier.into_iter().flatten()).collect()
     }
 
     /// Whether the object comes back at once and takes nothing along.
@@ -98,7 +101,7 @@ pub(super) fn new(
     let root = explanation == Explanation::Direct && siblings.is_empty();
     with.extend(siblings);
     let manager = match explanation {
-        Explanation::Direct | Explanation::Collected => manager(inputs, &object, &meta),
+        Explanation::Direct | Explanation::Collected => manager(inputs, &object, &meta, &request.user.username),
         Explanation::Cascade(id) | Explanation::Prune(id) | Explanation::Replacement(id) => Some(id),
         Explanation::Swept => None,
     };
@@ -129,7 +132,7 @@ pub(super) fn new(
     let further_up = admitted.apps.iter().filter_map(|id| inventory.app(*id));
     for app in explaining.into_iter().chain(further_up) {
         let project = Some(app.project.to_string());
-        let scope = Scope { namespace: app.namespace.to_string(), project: project.clone() };
+        let scope = Scope { namespace: app.namespace.to_string(), project: project.clone(), since: None };
         if !waivers.contains(&scope) {
             waivers.push(scope);
         }

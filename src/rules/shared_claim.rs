@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{Context, Deletion, Rule, RuleMeta};
 use crate::{
     admission::{Operation, Request},
+    argo::Class,
     decision::{Finding, Severity},
     inventory::AppId,
     object::ObjectRef,
@@ -174,6 +175,15 @@ fn remedies(cx: &Context<'_>, deletion: &Deletion, item: &Item, claimants: &[Str
         return vec![move_away(other)];
     }
     let mut steps = Vec::new();
+    let claimant = item.claimants.iter().filter_map(|id| cx.inventory.app(*id)).find(|app| app.path() == other);
+    let unsure = claimant
+        .filter(|app| app.claim(item.key).is_some_and(|claim| claim.class != Class::Desired))
+        .and_then(|app| app.distrust);
+    // If such a list is right after all, a sync does not take the object over but may prune it.
+    let take_over = |then: &str| match unsure {
+        Some(why) => format!("argocd app get {other} --refresh   # {why}; see first whether it still wants this"),
+        None => format!("argocd app sync {other}   # {then}"),
+    };
     for taker in deletion.plan.takers_of(item).filter(|taker| taker.app.running.is_some()) {
         let path = taker.app.path();
         steps.push(format!("argocd app wait {path} --operation   # or argocd app terminate-op {path}, if it hangs"));
@@ -183,7 +193,7 @@ fn remedies(cx: &Context<'_>, deletion: &Deletion, item: &Item, claimants: &[Str
     }
     match deletion.explanation {
         Explanation::Cascade(_) | Explanation::Prune(_) => {
-            steps.push(format!("argocd app sync {other}   # it takes the object over, then this passes it by"));
+            steps.push(take_over("it takes the object over, then this passes it by"));
         }
         _ if deletion.plan.takers.is_empty() => {
             steps.push(format!(
@@ -191,7 +201,7 @@ fn remedies(cx: &Context<'_>, deletion: &Deletion, item: &Item, claimants: &[Str
             ));
         }
         _ => {
-            steps.push(format!("argocd app sync {other}   # it takes the objects over, then try again"));
+            steps.push(take_over("it takes the objects over, then try again"));
             if deletion.object.is_application() {
                 steps.push(format!(
                     "or leave everything in place: argocd app delete {} --cascade=false",
@@ -204,7 +214,6 @@ fn remedies(cx: &Context<'_>, deletion: &Deletion, item: &Item, claimants: &[Str
             ));
         }
     }
-    let _ = cx;
     steps
 }
 

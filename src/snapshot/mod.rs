@@ -139,6 +139,10 @@ impl Snapshot {
     /// read (definitions, cluster Secrets), so that the inventory has to be built anew.
     pub fn update(&self, inventory: &mut Inventory, policy: &Policy, object: &ObjectRef) -> bool {
         let stored = self.find(object);
+        match stored {
+            Some(stored) => inventory.mark(object, &stored.meta),
+            None => inventory.unmark(object),
+        }
         let ObjectRef { kind, namespace, name } = object;
         match (kind.group.as_str(), kind.kind.as_str()) {
             ("", "Namespace") => match stored {
@@ -228,6 +232,13 @@ impl Snapshot {
         let argocd = &policy.spec.argocd;
         let mut inventory = Inventory::new(keys, &argocd.namespace, self.clusters(policy));
         inventory.set_cluster_scoped(self.cluster_scoped());
+        // First, because markers are read by them.
+        for stored in self.of_kind("", "ConfigMap").filter(|stored| stored.identity.name == "argocd-cm") {
+            inventory.set_settings(&stored.identity.namespace, tracking_settings(self.raw(stored)));
+        }
+        for stored in &self.objects {
+            inventory.mark(&stored.identity, &stored.meta);
+        }
         for stored in self.of_kind("", "Namespace") {
             inventory.apply_namespace((*stored.meta).clone());
         }
@@ -236,9 +247,6 @@ impl Snapshot {
         }
         for stored in self.of_kind(ARGO_GROUP, "AppProject") {
             inventory.apply_project(self.project(stored));
-        }
-        for stored in self.of_kind("", "ConfigMap").filter(|stored| stored.identity.name == "argocd-cm") {
-            inventory.set_settings(&stored.identity.namespace, tracking_settings(self.raw(stored)));
         }
         inventory
     }

@@ -207,3 +207,77 @@ fn who_alone_is_let_through_hears_where_the_cascade_will_rest() {
     let glass = world(json!({"breakGlass": {"groups": ["system:authenticated"], "requireReason": false}}));
     warned(&glass.delete(application, "alice"), &words);
 }
+
+#[test]
+fn what_only_carries_the_marker_goes_with_the_cascade() {
+    let application = "argoproj.io/Application argocd/old";
+    let old = app("old", &["ConfigMap shop/c"]);
+    // A hook that was left behind stands in no list.
+    let left_behind = object("ServiceAccount shop/mig", "old");
+    let new = app("new", &["ServiceAccount shop/mig OutOfSync"]);
+    let world = World::new([old.clone(), new.clone(), left_behind.clone()]);
+    refused(&world.delete(application, "alice"), &["ServiceAccount shop/mig", "argocd/new"]);
+    let owned = with(left_behind, "/metadata/ownerReferences", json!([{"kind": "Job", "name": "j", "uid": "u"}]));
+    passes(&World::new([old.clone(), new.clone(), owned]).delete(application, "alice"));
+    passes(&World::new([old.clone(), new, object("ServiceAccount shop/mig", "new")]).delete(application, "alice"));
+
+    let copied = with(
+        object("Namespace copy", ""),
+        "/metadata/annotations",
+        json!({"argocd.argoproj.io/tracking-id": "old:/Namespace:shop/shop"}),
+    );
+    refused(&World::new([old.clone(), copied.clone()]).delete(application, "alice"), &["Namespace copy"]);
+    passes(&World::new([old, approved(&copied)]).delete(application, "alice"));
+}
+
+#[test]
+fn glass_broken_on_an_applicationset_counts_for_one_of_its_applications() {
+    let set = |reason: &str| {
+        json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet",
+            "metadata": {"name": "set", "namespace": "argocd", "uid": "uid-set",
+                "annotations": {"cascade-guard.io/break-glass": reason}}})
+    };
+    let owner =
+        json!([{"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": "set", "uid": "uid-set"}]);
+    let one = with(app("one", &["Namespace shop"]), "/metadata/ownerReferences", owner);
+    let world = |reason: &str, group: &str| {
+        let policy = crate::support::policy(json!({"rules": {"namespaceApproval": {"mode": "enforce"}},
+            "breakGlass": {"groups": [group], "requireReason": true}}));
+        World::new([set(reason), one.clone(), object("Namespace shop", "one")]).under(policy)
+    };
+    let application = "argoproj.io/Application argocd/one";
+    let passed = world("INC-7", "system:authenticated").delete(application, "alice");
+    warned(&passed, &["INC-7"]);
+    assert_eq!(passed.warnings.iter().filter(|warning| warning.contains("itself may not")).count(), 0);
+    refused(&world("INC-7", "on-call").delete(application, "alice"), &["Namespace shop"]);
+    refused(&world(" ", "system:authenticated").delete(application, "alice"), &["Namespace shop"]);
+}
+
+#[test]
+fn exemption_that_ends_half_way_strands_nothing() {
+    let namespace = object("Namespace shop", "first");
+    let first = |began: &str| with(app("first", &["Namespace shop"]), "/metadata/deletionTimestamp", began);
+    let world = |app: serde_json::Value| {
+        let policy = crate::support::policy(json!({"rules": {"namespaceApproval": {"mode": "enforce"}},
+            "exemptions": [{"name": "e", "match": {"namespaces": ["shop"]}, "rules": ["namespaceApproval"],
+                "until": "2026-11-29T11:30:00Z", "reason": "r"}]}));
+        World::new([app, namespace.clone()]).under(policy)
+    };
+    passes(&world(first("2026-11-29T11:00:00Z")).delete("Namespace shop", CONTROLLER));
+    refused(&world(first("2026-11-29T11:45:00Z")).delete("Namespace shop", CONTROLLER), &["Namespace shop"]);
+    refused(&world(app("first", &[])).delete("Namespace shop", "alice"), &["Namespace shop"]);
+}
+
+#[test]
+fn application_never_compared_wants_nothing_of_a_namespace_from_which_nothing_goes() {
+    let application = "argoproj.io/Application argocd/old";
+    let fresh = || {
+        let fresh = with(app("fresh", &[]), "/status", json!({}));
+        with(fresh, "/spec/destination/namespace", "shop")
+    };
+    let names: Vec<String> = (0..20).map(|number| format!("ConfigMap shop/c{number} OutOfSync")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    passes(&World::new([app("old", &names), fresh()]).delete(application, "alice"));
+    let there = object("ConfigMap shop/c19", "old");
+    refused(&World::new([app("old", &names), fresh(), there]).delete(application, "alice"), &["argocd/fresh"]);
+}

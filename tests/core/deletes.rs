@@ -584,3 +584,32 @@ fn before_the_caches_are_filled_only_what_goes_anyway_may_go() {
     passes(&world.delete(ROLE, NAMESPACE_CONTROLLER));
     passes(&world.delete(ROLE, COLLECTOR));
 }
+
+#[test]
+fn controller_that_acts_for_an_application_nobody_knows_is_asked_about_claims() {
+    let role = "rbac.authorization.k8s.io/Role shop/api";
+    let world = World::new([app("new", &[role]), object(role, "of-another-cluster")]);
+    refused(&world.delete(role, CONTROLLER), &["argocd/new"]);
+    // A person, and the dashboard for one, may delete what one Application wants.
+    passes(&world.delete(role, "alice"));
+    passes(&world.delete(role, SERVER));
+    passes(&World::new([object(role, "of-another-cluster")]).delete(role, CONTROLLER));
+}
+
+#[test]
+fn what_an_emptied_list_in_error_once_applied_is_still_claimed() {
+    let role = "rbac.authorization.k8s.io/Role shop/api";
+    let result = |hook: &str| {
+        json!({"reconciledAt": "2026-11-29T11:00:00Z", "sync": {"status": "Unknown"},
+            "conditions": [{"type": "ComparisonError", "message": "no such repository"}], "resources": [],
+            "operationState": {"phase": "Succeeded", "syncResult": {"resources": [{"group": "rbac.authorization.k8s.io",
+                "version": "v1", "kind": "Role", "namespace": "shop", "name": "api", "status": "Synced", "hookType": hook}]}}})
+    };
+    let world = |hook: &str| {
+        let new = with(app("new", &[]), "/status", result(hook));
+        World::new([app("old", &[role]), new, object(role, "old")])
+    };
+    let application = "argoproj.io/Application argocd/old";
+    refused(&world("").delete(application, "alice"), &["argocd/new", "--refresh"]);
+    passes(&world("PreSync").delete(application, "alice"));
+}

@@ -76,7 +76,9 @@ fn what_lives_in_a_namespace_of_the_first_is_taken_along() {
     ]);
     assert!(report.objects.is_empty() && !report.is_clean());
     assert_eq!(report.taken_along, ["2 objects with Namespace shop"]);
-    assert!(report.steps[5].check[0].contains("2 objects with Namespace shop"));
+    assert!(report.steps[2].title.contains("2 objects with Namespace shop"));
+    let commands: Vec<&String> = report.steps.iter().flat_map(|step| &step.commands).collect();
+    assert!(!commands.iter().any(|command| command.contains("argocd app sync argocd/new")), "{commands:?}");
 }
 
 #[test]
@@ -119,4 +121,13 @@ fn marker_is_looked_at_where_this_argo_cd_writes_it() {
         command(json!({"application.resourceTrackingMethod": "label"})),
         r"kubectl -n shop get role/api -o jsonpath='{.metadata.labels.app\.kubernetes\.io/instance}'"
     );
+}
+
+#[test]
+fn what_the_first_holds_by_its_marker_alone_is_shared_too() {
+    let report = between(&[app("old", &["ConfigMap shop/a"]), app("new", &[ROLE]), object(ROLE, "old")]);
+    assert_eq!(report.objects.len(), 1, "{report:?}");
+    let row = &report.objects[0];
+    assert_eq!((row.object.to_string().as_str(), row.fate), ("Role shop/api", "contested"));
+    assert_eq!(row.in_a.as_ref().unwrap().status, "its marker");
 }

@@ -130,11 +130,11 @@ impl RandomWorld {
                 let before = (going.len(), taken.len(), swept.len());
                 for app in going.clone().into_iter().filter(|app| self.apps[*app].cascades) {
                     let own = format!("app-{app}");
+                    // What its list holds, and what carries its marker.
+                    let listed = self.apps[app].entries.keys().copied();
+                    let marked = (0..pool.len()).filter(|object| self.markers[*object] == Some(app));
                     taken.extend(
-                        self.apps[app]
-                            .entries
-                            .keys()
-                            .filter(|object| pool[**object].name != own && !passed_by.contains(*object)),
+                        listed.chain(marked).filter(|object| pool[*object].name != own && !passed_by.contains(object)),
                     );
                 }
                 for object in taken.clone() {

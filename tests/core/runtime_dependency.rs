@@ -42,15 +42,16 @@ fn flink() -> Value {
     json!([{"kind": "ServiceAccount", "namespace": "flink", "name": "flink"}])
 }
 
-/// ServiceAccount, Role and RoleBinding, as Argo CD marked them.
-fn rbac() -> Vec<Value> {
-    let marked = |object: Value, text: &str| {
-        with(object, "/metadata/annotations/argocd.argoproj.io~1tracking-id", format!("rbac:{text}"))
+/// ServiceAccount, Role and RoleBinding. Argo CD has marked those that the Application `rbac` lists.
+fn rbac(listed: &[&str]) -> Vec<Value> {
+    let marked = |text: &str, object: Value| {
+        let key = "/metadata/annotations/argocd.argoproj.io~1tracking-id";
+        if listed.contains(&text) { with(object, key, "rbac:g/Kind:flink/name") } else { object }
     };
     vec![
-        object(ACCOUNT, "rbac"),
-        object(ROLE, "rbac"),
-        marked(binding(BINDING, ("Role", "lead"), flink()), "rbac.authorization.k8s.io/RoleBinding:flink/lead"),
+        marked(ACCOUNT, object(ACCOUNT, "")),
+        marked(ROLE, object(ROLE, "")),
+        marked(BINDING, binding(BINDING, ("Role", "lead"), flink())),
     ]
 }
 
@@ -60,7 +61,7 @@ fn cluster(objects: impl IntoIterator<Item = Vec<Value>>) -> World {
 
 #[test]
 fn cascade_that_takes_the_account_of_pods_that_stay_is_told() {
-    let world = cluster([vec![app("rbac", &[ACCOUNT, ROLE, BINDING])], rbac(), workload()]);
+    let world = cluster([vec![app("rbac", &[ACCOUNT, ROLE, BINDING])], rbac(&[ACCOUNT, ROLE, BINDING]), workload()]);
     let answer = world.delete(ROOT, "alice");
     warned(&answer, &["Deployment flink/jobs loses ServiceAccount flink: leader election"]);
     assert_eq!(answer.warnings.len(), 1, "{:?}", answer.warnings);
@@ -78,7 +79,7 @@ fn cascade_that_takes_the_account_of_pods_that_stay_is_told() {
 #[test]
 fn rights_are_followed_from_roles_and_bindings_to_pods() {
     for object in [ROLE, BINDING] {
-        let world = cluster([vec![app("rbac", &[object])], rbac(), workload()]);
+        let world = cluster([vec![app("rbac", &[object])], rbac(&[object]), workload()]);
         let kind = object.split([' ', '/']).nth(1).unwrap();
         let lost = format!("Deployment flink/jobs loses {kind} lead of ServiceAccount flink");
         warned(&world.delete(ROOT, "alice"), &[&lost]);
@@ -133,7 +134,7 @@ fn groups_and_user_names_of_accounts_count() {
 fn binding_that_another_one_stands_in_for_may_go() {
     let second = |role: (&str, &str), subjects: Value| {
         let other = binding("rbac.authorization.k8s.io/RoleBinding flink/second", role, subjects);
-        cluster([vec![app("rbac", &[BINDING]), other], rbac(), workload()]).delete(ROOT, "alice")
+        cluster([vec![app("rbac", &[BINDING]), other], rbac(&[BINDING]), workload()]).delete(ROOT, "alice")
     };
     passes(&second(("Role", "lead"), flink()));
     passes(&second(("Role", "lead"), json!([{"kind": "Group", "name": "system:serviceaccounts:flink"}])));
@@ -149,12 +150,12 @@ fn workload_that_goes_too_loses_nothing() {
     let mut objects = workload();
     objects[0] = object(DEPLOYMENT, "rbac");
     let all = app("rbac", &[ACCOUNT, ROLE, BINDING, DEPLOYMENT]);
-    passes(&cluster([vec![all], rbac(), objects]).delete(ROOT, "alice"));
+    passes(&cluster([vec![all], rbac(&[ACCOUNT, ROLE, BINDING]), objects]).delete(ROOT, "alice"));
     // A Deployment that the cascade passes by stays, and loses its account.
     let mut objects = workload();
     objects[0] =
         with(object(DEPLOYMENT, "rbac"), "/metadata/annotations/argocd.argoproj.io~1sync-options", "Delete=false");
-    let world = cluster([vec![app("rbac", &[ACCOUNT, DEPLOYMENT])], rbac(), objects]);
+    let world = cluster([vec![app("rbac", &[ACCOUNT, DEPLOYMENT])], rbac(&[ACCOUNT, DEPLOYMENT]), objects]);
     warned(&world.delete(ROOT, "alice"), &["Deployment flink/jobs loses ServiceAccount flink"]);
 }
 
@@ -163,17 +164,19 @@ fn operator_that_owns_the_workload_is_named_and_counts() {
     const OPERATED: &str = "flink.apache.org/FlinkDeployment flink/main";
     let mut objects = workload();
     objects[0] = owned(object(DEPLOYMENT, ""), "flink.apache.org", "FlinkDeployment", "main");
-    objects.push(object(OPERATED, "rbac"));
-    let world = cluster([vec![app("rbac", &[ACCOUNT])], rbac(), objects.clone()]);
+    objects.push(object(OPERATED, ""));
+    let world = cluster([vec![app("rbac", &[ACCOUNT])], rbac(&[ACCOUNT]), objects.clone()]);
     warned(&world.delete(ROOT, "alice"), &["FlinkDeployment flink/main loses ServiceAccount flink"]);
-    passes(&cluster([vec![app("rbac", &[ACCOUNT, OPERATED])], rbac(), objects]).delete(ROOT, "alice"));
+    passes(
+        &cluster([vec![app("rbac", &[ACCOUNT, OPERATED])], rbac(&[ACCOUNT, OPERATED]), objects]).delete(ROOT, "alice"),
+    );
 }
 
 #[test]
 fn pods_that_are_over_or_have_no_token_lose_nothing() {
     let alone = |path: &str, value: Value| {
         let objects = vec![app("rbac", &[BINDING]), with(pod("flink/alone", "flink"), path, value)];
-        cluster([objects, rbac()]).delete(ROOT, "alice")
+        cluster([objects, rbac(&[BINDING])]).delete(ROOT, "alice")
     };
     warned(&alone("/status/phase", json!("Pending")), &["Pod flink/alone loses RoleBinding lead"]);
     passes(&alone("/status/phase", json!("Succeeded")));
@@ -185,14 +188,20 @@ fn pods_that_are_over_or_have_no_token_lose_nothing() {
     // Without the account itself no Pod can start again, token or not.
     let objects =
         vec![app("rbac", &[ACCOUNT]), with(pod("flink/alone", "flink"), "/spec/automountServiceAccountToken", false)];
-    warned(&cluster([objects, rbac()]).delete(ROOT, "alice"), &["Pod flink/alone loses ServiceAccount flink"]);
+    warned(
+        &cluster([objects, rbac(&[ACCOUNT])]).delete(ROOT, "alice"),
+        &["Pod flink/alone loses ServiceAccount flink"],
+    );
 }
 
 #[test]
 fn pods_whose_namespace_goes_too_lose_nothing() {
     let namespace = approved(&object("Namespace flink", "rbac"));
-    let world =
-        cluster([vec![app("rbac", &["Namespace flink", ACCOUNT, ROLE, BINDING]), namespace], rbac(), workload()]);
+    let world = cluster([
+        vec![app("rbac", &["Namespace flink", ACCOUNT, ROLE, BINDING]), namespace],
+        rbac(&["Namespace flink", ACCOUNT, ROLE, BINDING]),
+        workload(),
+    ]);
     passes(&world.delete(ROOT, "alice"));
     // Whoever deletes it directly hears what goes with it, and nothing of what would be lost.
     warned(&world.delete("Namespace flink", "bob"), &["Namespace flink takes 1 running Pod along"]);
@@ -200,11 +209,11 @@ fn pods_whose_namespace_goes_too_lose_nothing() {
 
 #[test]
 fn what_is_kept_takes_nothing_away() {
-    let mut objects = rbac();
+    let mut objects = rbac(&[ACCOUNT]);
     objects[0] = with(objects[0].clone(), "/metadata/annotations/argocd.argoproj.io~1sync-options", "Delete=false");
     passes(&cluster([vec![app("rbac", &[ACCOUNT])], objects, workload()]).delete(ROOT, "alice"));
     let kept = with(app("rbac", &[ACCOUNT]), "/metadata/finalizers", json!([]));
-    passes(&cluster([vec![kept], rbac(), workload()]).delete(ROOT, "alice"));
+    passes(&cluster([vec![kept], rbac(&[ACCOUNT]), workload()]).delete(ROOT, "alice"));
 }
 
 #[test]
@@ -212,7 +221,7 @@ fn prune_is_told_unless_it_takes_the_workload_too() {
     let prunes = |lists: &[&str]| {
         let running = json!({"sync": {"prune": true}});
         let app = with(app("rbac", lists), "/operation", running);
-        cluster([vec![app], rbac(), workload()]).delete(ACCOUNT, CONTROLLER)
+        cluster([vec![app], rbac(&[ACCOUNT]), workload()]).delete(ACCOUNT, CONTROLLER)
     };
     warned(&prunes(&["ServiceAccount flink/flink Prune"]), &["Deployment flink/jobs loses ServiceAccount flink"]);
     passes(&prunes(&["ServiceAccount flink/flink Prune", "apps/Deployment flink/jobs Prune"]));
@@ -223,9 +232,9 @@ fn replacement_and_the_rest_of_an_admitted_cascade_are_not_told() {
     let running = json!({"sync": {"syncOptions": ["Replace=true", "Force=true"]}});
     let replacing = with(app("rbac", &[ACCOUNT]), "/operation", running.clone());
     let replacing = with(replacing, "/status/operationState", json!({"phase": "Running", "operation": running}));
-    passes(&cluster([vec![replacing], rbac(), workload()]).delete(ACCOUNT, CONTROLLER));
+    passes(&cluster([vec![replacing], rbac(&[ACCOUNT]), workload()]).delete(ACCOUNT, CONTROLLER));
     let going = with(app("rbac", &[ACCOUNT]), "/metadata/deletionTimestamp", "2026-11-29T11:59:00Z");
-    passes(&cluster([vec![going], rbac(), workload()]).delete(ACCOUNT, CONTROLLER));
+    passes(&cluster([vec![going], rbac(&[ACCOUNT]), workload()]).delete(ACCOUNT, CONTROLLER));
 }
 
 #[test]
@@ -247,7 +256,7 @@ fn what_was_not_read_is_said_and_never_refused() {
 
 #[test]
 fn rule_that_is_off_everywhere_says_nothing() {
-    let world = cluster([vec![app("rbac", &[ACCOUNT])], rbac(), workload()]);
+    let world = cluster([vec![app("rbac", &[ACCOUNT])], rbac(&[ACCOUNT]), workload()]);
     let world = world.under(policy(json!({"rules": {"runtimeDependency": {"mode": "off"}}})));
     passes(&world.delete(ROOT, "alice"));
 }

@@ -31,7 +31,10 @@ pub(super) fn compare(inputs: Inputs<'_>, a: AppId, b: AppId) -> Report {
         report.notes.push("an Application does not have the shape that Argo CD gives it".to_owned());
         return report;
     };
-    let (ours, theirs) = (listed(inputs, &from_whole, from), listed(inputs, &to_whole, to));
+    let (mut ours, theirs) = (listed(inputs, &from_whole, from), listed(inputs, &to_whole, to));
+    for (key, (object, in_a)) in unlisted(inputs, &plan, a, &from_whole, from) {
+        ours.entry(key).or_insert((object, in_a));
+    }
     let fates: HashMap<Key, &Item> = plan.items.iter().map(|item| (item.key, item)).collect();
     for (key, (object, in_a)) in &ours {
         let Some((_, in_b)) = theirs.get(key) else { continue };
@@ -77,6 +80,33 @@ pub(super) fn listed(inputs: Inputs<'_>, whole: &Application<'_>, app: &App) -> 
         (key, (object, Listed { status, wave: held.wave }))
     })
     .collect()
+}
+
+/// Objects that the cascade of `app` takes although its list does not hold them: hooks of its last sync, and what carries
+/// its marker.
+fn unlisted(
+    inputs: Inputs<'_>,
+    plan: &Plan,
+    id: AppId,
+    whole: &Application<'_>,
+    app: &App,
+) -> BTreeMap<Key, (ObjectRef, Listed)> {
+    let takes = |item: &&Item| item.via == Via::Cascade && plan.takers_of(item).any(|taker| taker.id == Some(id));
+    let hooks: HashMap<Key, ObjectRef> = inputs
+        .inventory
+        .held(whole, app.cluster)
+        .filter(|(_, held)| held.class == Class::Hook)
+        .map(|(key, held)| (key, ObjectRef::new(held.group, held.kind, held.namespace, held.name)))
+        .collect();
+    let named = plan.items.iter().filter(takes).filter_map(|item| {
+        let (object, status) = match (hooks.get(&item.key), &item.object) {
+            (Some(object), _) => (inputs.inventory.normalise(object.clone()), "hook"),
+            (None, Some(object)) => (object.clone(), "its marker"),
+            (None, None) => return None,
+        };
+        Some((item.key, (object, Listed { status, wave: 0 })))
+    });
+    named.collect()
 }
 
 /// What the live object says.

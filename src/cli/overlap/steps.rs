@@ -26,13 +26,6 @@ pub(super) fn migration(
     let automated = whole.spec.sync_policy.automated.as_ref().is_some_and(|automated| automated.enabled != Some(false));
     let held = !report.objects.is_empty() && report.objects.iter().all(|row| row.held_by == b);
     let spared = report.taken_along.is_empty() && report.objects.iter().all(|row| row.fate == "spared");
-    let (key, end) = match inputs.inventory.settings(&to.controller_namespace) {
-        Some(settings) if settings.method == TrackingMethod::Label => (format!("labels.{}", settings.label_key), ""),
-        _ => ("annotations.argocd.argoproj.io/tracking-id".to_owned(), ":"),
-    };
-    let step =
-        |title: String, commands: Vec<String>, check: Vec<String>, done: bool| Step { title, commands, check, done };
-
     let mut steps = vec![
         step(
             format!("Stop {a} from syncing by itself, or it takes the objects back"),
@@ -46,33 +39,27 @@ pub(super) fn migration(
             vec![format!("{} prints neither Running nor Terminating", get(".status.operationState.phase"))],
             from.running.is_none(),
         ),
-        step(
-            format!("See what the sync of {b} will change"),
-            vec![format!("argocd app diff {b}")],
-            vec![format!(
-                "nothing differs but Argo CD's own marker; whatever else differs changes for the users of {a} as well"
-            )],
-            held,
-        ),
-        step(
-            format!("Let {b} take the objects over, without pruning"),
-            vec![format!("argocd app sync {b} --prune=false")],
-            vec![format!("{compare} names {b} as holder of every object")],
-            held,
-        ),
-        step(
-            "See the marker on the objects themselves".to_owned(),
-            report.objects.iter().take(MAX_OBJECTS).map(|row| marker(row, &key)).collect(),
-            vec![format!("each line begins with {}{end}", to.instance)],
-            held,
-        ),
-        step(
-            format!("Prove that a deletion of {a} would pass them by"),
-            vec![format!("cascade-guard plan application {} -n {}", from.name, from.namespace)],
-            vec![proof(report)],
-            spared,
-        ),
     ];
+    if report.objects.is_empty() {
+        // Nothing to take over: something that one holds takes along what the other holds.
+        let what = format!("Keep {a} from taking along what is of {b}: {}", report.taken_along.join("; "));
+        steps.push(step(
+            what,
+            Vec::new(),
+            vec![format!(
+                "what holds it carries argocd.argoproj.io/sync-options: Delete=false,Prune=false in the manifests of {a} and in the cluster, or {b} has moved out of it"
+            )],
+            spared,
+        ));
+    } else {
+        steps.extend(take_over(inputs, report, to, held));
+    }
+    steps.push(step(
+        format!("Prove that a deletion of {a} would pass them by"),
+        vec![format!("cascade-guard plan application {} -n {}", from.name, from.namespace)],
+        vec![proof(report)],
+        spared,
+    ));
     let kept = report
         .objects
         .iter()
@@ -91,6 +78,41 @@ pub(super) fn migration(
         false,
     ));
     steps
+}
+
+/// How `to` becomes the holder of the objects.
+fn take_over(inputs: Inputs<'_>, report: &Report, to: &App, held: bool) -> [Step; 3] {
+    let (a, b) = (&report.a, &report.b);
+    let (key, end) = match inputs.inventory.settings(&to.controller_namespace) {
+        Some(settings) if settings.method == TrackingMethod::Label => (format!("labels.{}", settings.label_key), ""),
+        _ => ("annotations.argocd.argoproj.io/tracking-id".to_owned(), ":"),
+    };
+    [
+        step(
+            format!("See what the sync of {b} will change"),
+            vec![format!("argocd app diff {b}")],
+            vec![format!(
+                "nothing differs but Argo CD's own marker; whatever else differs changes for the users of {a} as well"
+            )],
+            held,
+        ),
+        step(
+            format!("Let {b} take the objects over, without pruning"),
+            vec![format!("argocd app sync {b} --prune=false")],
+            vec![format!("cascade-guard overlap {a} {b} names {b} as holder of every object")],
+            held,
+        ),
+        step(
+            "See the marker on the objects themselves".to_owned(),
+            report.objects.iter().take(MAX_OBJECTS).map(|row| marker(row, &key)).collect(),
+            vec![format!("each line begins with {}{end}", to.instance)],
+            held,
+        ),
+    ]
+}
+
+fn step(title: String, commands: Vec<String>, check: Vec<String>, done: bool) -> Step {
+    Step { title, commands, check, done }
 }
 
 fn proof(report: &Report) -> String {

@@ -14,8 +14,11 @@ pub(super) fn draw(report: &Report) -> String {
         let _ = writeln!(text, "{a} and {b} hold nothing in common.");
     } else {
         let count = report.objects.len();
-        let objects = if count == 1 { "1 object".to_owned() } else { format!("{count} objects") };
-        let _ = writeln!(text, "{a} and {b} both hold {objects}.");
+        let _ = match count {
+            0 => writeln!(text, "{a} and {b} hold no object in common."),
+            1 => writeln!(text, "{a} and {b} both hold 1 object."),
+            _ => writeln!(text, "{a} and {b} both hold {count} objects."),
+        };
     }
     let mut rows = vec![["OBJECT", "HELD BY", "IN A", "IN B", "IF A WERE DELETED NOW"].map(str::to_owned)];
     rows.extend(report.objects.iter().map(cells));

@@ -1,0 +1,174 @@
+//! Objects of the guard's own cluster by the marker they carry, whether a list holds them or not.
+//!
+//! A cascade deletes what carries its Application's marker, wherever it is and whatever the marker says besides
+//! (section 1.5 of the Argo CD facts): a hook that was left behind, a copy, what came after the list was made. Of a live
+//! cluster only what is watched is known here; of a snapshot everything is.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::{App, Inventory};
+use crate::{
+    argo::{
+        Marker,
+        tracking::{self, INSTALLATION_ID, INSTANCE_LABEL, TRACKING_ID, TrackingId},
+    },
+    object::{ObjectMeta, ObjectRef},
+};
+
+/// Marked objects.
+#[derive(Debug, Default)]
+pub(super) struct Marks {
+    /// Of each object what markers are read from, and no more.
+    objects: HashMap<ObjectRef, ObjectMeta>,
+    /// Objects whose tracking id or label names this instance; which of the two counts is decided when they are looked up.
+    by_instance: HashMap<Box<str>, BTreeSet<ObjectRef>>,
+}
+
+impl Marks {
+    fn put(&mut self, object: ObjectRef, meta: ObjectMeta) {
+        self.remove(&object);
+        for instance in instances(&meta) {
+            self.by_instance.entry(instance.into()).or_default().insert(object.clone());
+        }
+        self.objects.insert(object, meta);
+    }
+
+    fn remove(&mut self, object: &ObjectRef) {
+        let Some(meta) = self.objects.remove(object) else { return };
+        for instance in instances(&meta) {
+            if let Some(objects) = self.by_instance.get_mut(instance) {
+                objects.remove(object);
+                if objects.is_empty() {
+                    self.by_instance.remove(instance);
+                }
+            }
+        }
+    }
+}
+
+fn instances(meta: &ObjectMeta) -> impl Iterator<Item = &str> {
+    let id = meta.annotation(TRACKING_ID).and_then(TrackingId::parse).map(|id| id.instance);
+    id.into_iter().chain(meta.labels.values().map(String::as_str)).filter(|instance| !instance.is_empty())
+}
+
+impl Inventory {
+    /// Takes note of the marker of an object of the guard's own cluster. Namespaces, Applications and ApplicationSets are
+    /// noted when they are applied.
+    pub fn mark(&mut self, object: &ObjectRef, meta: &ObjectMeta) {
+        let object = self.normalise(object.clone());
+        let counts = |key: &str| key == INSTANCE_LABEL || self.settings.values().any(|of| of.label_key == key);
+        let read = ObjectMeta {
+            labels: meta.labels.iter().filter(|(key, _)| counts(key)).map(owned).collect(),
+            annotations: [TRACKING_ID, INSTALLATION_ID]
+                .iter()
+                .filter_map(|key| meta.annotations.get_key_value(*key).map(owned))
+                .collect(),
+            owner_references: meta.owner_references.clone(),
+            ..ObjectMeta::default()
+        };
+        if instances(&read).next().is_none() {
+            self.marks.remove(&object);
+        } else {
+            self.marks.put(object, read);
+        }
+    }
+
+    /// Forgets the marker of an object that is gone.
+    pub fn unmark(&mut self, object: &ObjectRef) {
+        let object = self.normalise(object.clone());
+        self.marks.remove(&object);
+    }
+
+    /// Objects that carry the marker of `app`, as its Argo CD reads markers. What something else owns is left to the
+    /// garbage collector (section 1.4 of the Argo CD facts). While the settings of that Argo CD are not known only the
+    /// tracking id counts: the usual label may be any chart's.
+    pub fn marked_by<'a>(&'a self, app: &'a App) -> impl Iterator<Item = &'a ObjectRef> {
+        let settings = self.settings(&app.controller_namespace);
+        self.marks.by_instance.get(&app.instance).into_iter().flatten().filter(move |object| {
+            self.marks.objects.get(*object).is_some_and(|meta| {
+                meta.owner_references.is_empty()
+                    && (settings.is_some() || meta.annotations.contains_key(TRACKING_ID))
+                    && tracking::marker(meta, settings) == Marker::Instance(&app.instance)
+            })
+        })
+    }
+}
+
+fn owned((key, value): (&String, &String)) -> (String, String) {
+    (key.clone(), value.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        argo::{Application, Clusters, tracking::TrackingSettings},
+        object::OwnerReference,
+    };
+
+    fn inventory() -> Inventory {
+        let mut inventory = Inventory::new((1, 2), "argocd", Clusters::default());
+        let text = r#"{"metadata": {"name": "shop", "namespace": "argocd"}, "spec": {}, "status": {}}"#;
+        inventory.apply_application(&serde_json::from_str::<Application<'_>>(text).unwrap());
+        inventory
+    }
+
+    fn marked(inventory: &Inventory) -> Vec<String> {
+        let app = inventory.app(inventory.app_named("argocd", "shop").unwrap()).unwrap();
+        inventory.marked_by(app).map(ToString::to_string).collect()
+    }
+
+    fn meta(annotations: &[(&str, &str)], labels: &[(&str, &str)]) -> ObjectMeta {
+        let map = |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        ObjectMeta { annotations: map(annotations), labels: map(labels), ..ObjectMeta::default() }
+    }
+
+    #[test]
+    fn marker_counts_as_the_argo_cd_of_the_application_reads_it() {
+        let mut inventory = inventory();
+        let role = ObjectRef::new("rbac.authorization.k8s.io", "Role", "a", "r");
+        let by_label = ObjectRef::new("", "ConfigMap", "a", "c");
+        inventory.mark(&role, &meta(&[(TRACKING_ID, "shop:x/y:z/copied")], &[]));
+        inventory.mark(&by_label, &meta(&[], &[(INSTANCE_LABEL, "shop")]));
+        assert_eq!(marked(&inventory), ["Role a/r"]);
+        inventory.set_settings(
+            "argocd",
+            Some(TrackingSettings { method: tracking::TrackingMethod::Label, ..TrackingSettings::default() }),
+        );
+        assert_eq!(marked(&inventory), ["ConfigMap a/c"]);
+    }
+
+    #[test]
+    fn what_changes_its_marker_or_is_owned_or_gone_is_not_marked() {
+        let mut inventory = inventory();
+        let object = ObjectRef::namespace("a");
+        let named = meta(&[(TRACKING_ID, "shop:/Namespace:a/a")], &[]);
+        let namespace = |meta: &ObjectMeta| ObjectMeta { name: "a".to_owned(), ..meta.clone() };
+        inventory.apply_namespace(namespace(&named));
+        assert_eq!(marked(&inventory), ["Namespace a"]);
+        inventory.apply_namespace(namespace(&meta(&[(TRACKING_ID, "other:/Namespace:a/a")], &[])));
+        assert!(marked(&inventory).is_empty());
+        let owned = ObjectMeta { owner_references: vec![OwnerReference::default()], ..namespace(&named) };
+        inventory.apply_namespace(owned);
+        assert!(marked(&inventory).is_empty());
+        inventory.apply_namespace(namespace(&named));
+        inventory.remove_namespace("a");
+        assert!(marked(&inventory).is_empty());
+        inventory.mark(&object, &named);
+        inventory.unmark(&object);
+        assert!(marked(&inventory).is_empty());
+    }
+
+    #[test]
+    fn label_that_becomes_the_marker_later_counts_on_namespaces() {
+        let mut inventory = inventory();
+        inventory.apply_namespace(ObjectMeta { name: "a".to_owned(), ..meta(&[], &[("example.com/app", "shop")]) });
+        let settings = TrackingSettings {
+            method: tracking::TrackingMethod::Label,
+            label_key: "example.com/app".to_owned(),
+            ..TrackingSettings::default()
+        };
+        inventory.set_settings("argocd", Some(settings));
+        assert_eq!(marked(&inventory), ["Namespace a"]);
+    }
+}
