@@ -12,13 +12,13 @@ mod relist;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use self::marks::Marks;
 pub use self::{
     app::{App, Held, Running, generated_by},
     claims::{Bucket, BucketId, Claim, ClaimIndex},
     key::{BuildKeyHasher, ClusterSalt, Fingerprinter, Key},
     relist::Names,
 };
-use self::{key::BuildKeyHasher, marks::Marks};
 use crate::{
     argo::{
         Application, Clusters,

@@ -229,14 +229,12 @@ impl Closure<'_> {
         let marked: Vec<ObjectRef> = inventory.marked_by(&self.plan.takers[taker].app).cloned().collect();
         for object in marked {
             let key = inventory.key_of(LOCAL, &object);
-            let listed = self
-                .places
-                .get(&key)
-                .is_some_and(|place| self.plan.items[*place].takers.iter().any(|(by, _)| *by == taker));
+            let listed = self.plan.item(key).is_some_and(|item| item.takers.iter().any(|(by, _)| *by == taker));
             if key == own_key || listed {
                 continue;
             }
-            let at = self.add(key, object.kind.clone(), object.namespace.clone(), LOCAL, Some(object), Via::Cascade);
+            let (kind, namespace) = (Arc::new(object.kind.clone()), object.namespace.as_str().into());
+            let at = self.add(key, kind, namespace, LOCAL, Some(object), Via::Cascade);
             self.plan.items[at].takers.push((taker, false));
             self.follow(at, id);
         }
