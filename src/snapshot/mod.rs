@@ -14,7 +14,7 @@ use std::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-pub use self::load::{LoadError, files};
+pub use self::load::{LoadError, Unreadable, files};
 use crate::{
     argo::{
         Application, Clusters,
