@@ -60,8 +60,8 @@ fn audit(snapshot: &Path) -> io::Result<Cost> {
     let mut cost = Cost { wall: Duration::ZERO, processor: Duration::ZERO, peak_mib: 0 };
     // A process that has ended tells its times until somebody waits for it, its memory only before.
     loop {
-        let stat = fs::read_to_string(proc.join("stat"))?;
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let times = fs::read_to_string(proc.join("stat"))?;
+        let fields: Vec<&str> = times.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
         if fields.first() == Some(&"Z") {
             let ticks = |at: usize| fields.get(at).and_then(|text| text.parse::<u64>().ok()).unwrap_or_default();
             // utime and stime (proc_pid_stat(5)), in hundredths of a second.

@@ -108,6 +108,15 @@ impl ObjectRef {
         if self.namespace.is_empty() { self.name.clone() } else { format!("{}/{}", self.namespace, self.name) }
     }
 
+    /// The same with what messages call it as long as it has no name: its `generateName`, and a star for the rest.
+    #[must_use]
+    pub fn or_generated(mut self, meta: &ObjectMeta) -> Self {
+        if self.name.is_empty() && !meta.generate_name.is_empty() {
+            self.name = format!("{}*", meta.generate_name);
+        }
+        self
+    }
+
     /// Whether this is a Namespace.
     pub fn is_namespace(&self) -> bool {
         self.kind.is("", "Namespace")

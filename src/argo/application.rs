@@ -383,12 +383,15 @@ impl Application<'_> {
             .then(|| state.operation.sync.as_ref().unwrap_or(&NONE))
     }
 
-    /// Whether the sync in progress is of another commit than the list was made from. Only whole commits tell: a branch
-    /// or an empty revision says nothing.
+    /// Whether the sync in progress is of another revision than the list was made from. Only resolved revisions of one
+    /// form tell (commits, versions of a chart, digests): a branch, a range or an empty revision says nothing.
     pub fn syncs_other_revision(&self) -> bool {
         let Some(sync) = self.running_sync() else { return false };
         let listed = &self.status.sync;
-        let differs = |synced: &str, listed: &str| is_commit(synced) && is_commit(listed) && synced != listed;
+        let differs = |synced: &str, listed: &str| match (Resolved::parse(synced), Resolved::parse(listed)) {
+            (Some(synced), Some(listed)) => synced.differs(listed),
+            _ => false,
+        };
         differs(&sync.revision, &listed.revision)
             || sync.revisions.iter().zip(&listed.revisions).any(|(synced, listed)| differs(synced, listed))
     }
@@ -448,9 +451,47 @@ impl Application<'_> {
     }
 }
 
-/// Whether a revision is a Git commit in full.
-fn is_commit(revision: &str) -> bool {
-    revision.len() == 40 && revision.bytes().all(|byte| byte.is_ascii_hexdigit())
+/// A revision that means one state of a source and no other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Resolved<'a> {
+    /// A Git commit in full.
+    Commit(&'a str),
+    /// The digest of an OCI artifact.
+    Digest(&'a str),
+    /// The version of a chart, without the `v` that Helm does not mind.
+    Version(&'a str),
+}
+
+impl<'a> Resolved<'a> {
+    fn parse(revision: &'a str) -> Option<Self> {
+        let is_hex = |text: &str, length| text.len() == length && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if is_hex(revision, 40) {
+            return Some(Self::Commit(revision));
+        }
+        if revision.strip_prefix("sha256:").is_some_and(|digest| is_hex(digest, 64)) {
+            return Some(Self::Digest(revision));
+        }
+        let version = revision.strip_prefix('v').unwrap_or(revision);
+        is_exact_version(version).then_some(Self::Version(version))
+    }
+
+    /// Whether this is another state than `other`. A commit and a version cannot be compared: one may be the other's tag.
+    fn differs(self, other: Self) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other) && self != other
+    }
+}
+
+/// Whether a text is one version (semver 2: three numbers, perhaps a pre-release and a build) rather than a range.
+fn is_exact_version(text: &str) -> bool {
+    let (text, build) = text.split_once('+').map_or((text, None), |(text, build)| (text, Some(build)));
+    let (core, before) = text.split_once('-').map_or((text, None), |(core, before)| (core, Some(before)));
+    let numbers: Vec<&str> = core.split('.').collect();
+    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_word =
+        |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    numbers.len() == 3
+        && numbers.iter().all(is_number)
+        && [before, build].into_iter().flatten().all(|words| words.split('.').all(is_word))
 }
 
 impl Spec {
@@ -560,7 +601,32 @@ mod tests {
         assert!(of(&"b".repeat(40)));
         assert!(!of(&"a".repeat(40)));
         assert!(!of("main"));
+        assert!(!of("1.2.3"), "a tag may be of that very commit");
         assert!(!of(""));
+    }
+
+    #[test]
+    fn sync_of_another_version_or_digest_is_noticed() {
+        let of = |synced: &str, listed: &str| {
+            app(&format!(
+                r#"{{"operation":{{"sync":{{"revisions":["x","{synced}"]}}}},
+                    "status":{{"sync":{{"revisions":["x","{listed}"]}}}}}}"#
+            ))
+            .syncs_other_revision()
+        };
+        assert!(of("1.2.4", "1.2.3"));
+        assert!(of("1.2.4-rc.1", "1.2.4"));
+        assert!(!of("v1.2.3", "1.2.3"), "Helm takes them for the same");
+        for range in
+            ["1.2", "1.2.x", "^1.2.3", ">=1.2.4", "~1.2.4", "1.2.4 - 2.0.0", "*", "1.2.4 || 2.0.0", "1.2.4-", ""]
+        {
+            assert!(!of(range, "1.2.3"), "{range}");
+        }
+        let digest = |letter: &str| format!("sha256:{}", letter.repeat(64));
+        assert!(of(&digest("a"), &digest("b")));
+        assert!(!of(&digest("a"), &digest("a")));
+        assert!(!of(&digest("a"), "1.2.3"));
+        assert!(!of("sha256:abc", &digest("b")));
     }
 
     #[test]

@@ -248,19 +248,19 @@ fn read(paths: &[PathBuf]) -> (Vec<Input>, Vec<ReportFinding>) {
     let (mut inputs, mut problems) = (Vec::new(), Vec::new());
     let mut left = MAX_BYTES;
     for path in paths {
-        let files = if path.as_os_str() == "-" { Ok(vec![path.clone()]) } else { snapshot::files(path) };
-        let files = match files {
-            Ok(files) => files,
-            Err(error) => {
-                problems.push(unreadable(&path.display().to_string(), "unreadable-file", &error.to_string()));
-                continue;
-            }
-        };
+        let files = if path.as_os_str() == "-" { vec![Ok(path.clone())] } else { snapshot::files(path) };
         if files.is_empty() {
             let text = "there is no .yaml, .yml or .json file in it";
             problems.push(unreadable(&path.display().to_string(), "unreadable-file", text));
         }
         for file in files {
+            let file = match file {
+                Ok(file) => file,
+                Err(error) => {
+                    problems.push(unreadable(&error.path.display().to_string(), "unreadable-file", &error.problem));
+                    continue;
+                }
+            };
             let name = if file.as_os_str() == "-" { "stdin".to_owned() } else { file.display().to_string() };
             match read_one(&file, &mut left) {
                 Ok(text) => inputs.push(Input { name, text }),

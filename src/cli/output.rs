@@ -117,7 +117,8 @@ mod tests {
     #[test]
     fn no_cause_is_said_twice() {
         let missing = || io::Error::new(io::ErrorKind::NotFound, "not there");
-        let wrapped = anyhow::Error::new(crate::snapshot::LoadError::Io { path: "a".into(), source: missing() });
+        let wrapped =
+            anyhow::Error::new(crate::snapshot::Unreadable { path: "a".into(), problem: missing().to_string() });
         assert_eq!(chain(&wrapped.context("it cannot be used")), "it cannot be used: cannot read a: not there");
         let plain = Err::<(), _>(missing()).context("cannot read a").unwrap_err();
         assert_eq!(chain(&plain), "cannot read a: not there");

@@ -259,7 +259,7 @@ impl Decision {
         Self { outcomes, break_glass }
     }
 
-    /// Adds what is to be said of the DELETE of `target` where only the one who asks is let through: see [`halfway`].
+    /// Adds a warning for each object that the cascade of `target` will not get past because only the one who asks is let through.
     #[must_use]
     pub fn foretold(mut self, target: &ObjectRef, policy: &Policy, inventory: &Inventory, now: Timestamp) -> Self {
         let warnings = halfway::warnings(&self, target, policy, inventory, now);

@@ -18,8 +18,8 @@ pub struct Claim {
     pub key: Key,
     /// Which group, kind, namespace and cluster it belongs to.
     pub bucket: BucketId,
-    /// Effective sync wave, clamped to 32 bits.
-    pub wave: i32,
+    /// Effective sync wave; Argo CD's own are as wide.
+    pub wave: i64,
     /// What the entry means.
     pub class: Class,
     /// Whether the entry says `Synced`.
@@ -239,5 +239,15 @@ impl Bucket {
     /// Applications with a claim here.
     pub fn apps(&self) -> impl Iterator<Item = AppId> {
         self.apps.iter().map(|(app, _)| *app)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claim_stays_small() {
+        assert_eq!(size_of::<Claim>(), 32, "there is one for every object of every Application");
     }
 }

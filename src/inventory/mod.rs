@@ -228,7 +228,7 @@ impl Inventory {
             claims.push(Claim {
                 key: self.prints.object(held.group, held.kind, namespace, held.name).on(salt),
                 bucket,
-                wave: i32::try_from(held.wave).unwrap_or(if held.wave < 0 { i32::MIN } else { i32::MAX }),
+                wave: held.wave,
                 class: held.class,
                 synced: held.synced,
             });

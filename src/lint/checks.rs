@@ -9,7 +9,7 @@ use super::{
     set::Set,
 };
 use crate::{
-    argo::hook::{Phase, SYNC_WAVE},
+    argo::hook::{HELM_WEIGHT, Phase, SYNC_WAVE, atoi},
     decision::{Finding, Severity},
     object::{GroupKind, ObjectRef},
     rules::sync_wave::{META, fixes, is_kept},
@@ -49,15 +49,32 @@ fn no_text(index: usize, manifest: &Manifest, found: &mut Vec<Found>) {
             "Argo CD reads no annotation at all of an object that has one which is no text, and the API server refuses it",
             format!("{key}: {value} is no text"),
         );
-        let quoted = [(key.as_str(), value.to_owned())];
-        found.push((
-            index,
+        let finding = finding.on_annotation(key);
+        let is_number = [SYNC_WAVE, HELM_WEIGHT].contains(&key.as_str());
+        let quoted = |text: &str, description: &str| {
+            fixes::annotate(&manifest.meta, &[(key.as_str(), text.to_owned())], description)
+        };
+        let finding = if !is_number {
+            finding.remedy(format!("write one of the words that Argo CD knows for {key}"))
+        } else if atoi(value).is_some() {
             finding
                 .remedy(format!("put the value into quotes, {key}: \"{value}\""))
-                .on_annotation(key)
-                .fixed_by(fixes::annotate(&manifest.meta, &quoted, "put the value into quotes")),
-        ));
+                .fixed_by(quoted(value, "put the value into quotes"))
+        } else if let Some(number) = fixes::rounded(value) {
+            finding
+                .remedy(format!("write a whole number in quotes, {key}: \"{number}\""))
+                .fixed_by(quoted(&number, "write a whole number in quotes"))
+        } else {
+            finding.remedy(format!("write the number that is meant in quotes, such as {key}: \"5\""))
+        };
+        found.push((index, finding));
     }
+}
+
+/// Whether [`no_text`] says the same, and how to mend it, of the same annotation.
+pub fn is_said_of_no_text(manifest: &Manifest, finding: &Finding) -> bool {
+    let of = |key: &str| finding.field.replace("~1", "/") == format!("/metadata/annotations/{key}");
+    ["malformed-wave", "malformed-weight"].contains(&finding.check) && manifest.not_text.iter().any(|key| of(key))
 }
 
 /// Of several manifests of one object Argo CD keeps the last (`controller/state.go`, `DeduplicateTargetObjects`).

@@ -179,6 +179,7 @@ impl<'a> Document<'a> {
                      aliases, or deeper than {MAX_DEPTH}); write it out"
                 ),
             ),
+            Error::RecursiveReferencesRequireWeakTypes { .. } => ("bad-yaml", RECURSIVE_ALIAS.to_owned()),
             other => {
                 if let Some((line, column)) = self.unrendered() {
                     return Problem { check: "template", text: UNRENDERED.to_owned(), line, column };
@@ -192,6 +193,9 @@ impl<'a> Document<'a> {
         Problem { check, text, line, column }
     }
 }
+
+/// What to say about an alias that would repeat itself for ever.
+pub const RECURSIVE_ALIAS: &str = "an alias stands inside the very part that it repeats; write that part out";
 
 /// What to say about a template.
 pub(super) const UNRENDERED: &str =

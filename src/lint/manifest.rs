@@ -1,9 +1,15 @@
 //! The objects of a stream.
 
+use std::cell::OnceCell;
+
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
+use serde_saphyr::{Location, Spanned};
 
-use super::document::{Document, Problem, UNRENDERED, documents};
+use super::{
+    document::{Document, Problem, UNRENDERED, documents},
+    tree::{self, Node},
+};
 use crate::{
     argo::hook::{ANNOTATIONS, Hook, Stage},
     object::{GroupKind, ObjectMeta, ObjectRef, group_of, is_builtin_cluster_scoped},
@@ -116,13 +122,30 @@ pub fn read(input: usize, text: &str, manifests: &mut Vec<Manifest>, problems: &
             items: Vec::new(),
         };
         if !value.is_null() {
-            objects(&document, value, &written, manifests, problems);
+            objects(&Source::new(document), value, &written, manifests, problems);
         }
     }
 }
 
+/// A document, and where its parts stand once somebody asked. A large list asks for many of its items.
+struct Source<'a> {
+    document: Document<'a>,
+    tree: OnceCell<Option<Spanned<Node>>>,
+}
+
+impl<'a> Source<'a> {
+    fn new(document: Document<'a>) -> Self {
+        Self { document, tree: OnceCell::new() }
+    }
+
+    /// The object below `items`, and where it begins.
+    fn below(&self, items: &[usize]) -> Option<(&Node, Location)> {
+        tree::below(self.tree.get_or_init(|| self.document.tree()).as_ref()?, items)
+    }
+}
+
 fn objects(
-    document: &Document<'_>,
+    source: &Source<'_>,
     mut value: Value,
     written: &Written,
     manifests: &mut Vec<Manifest>,
@@ -133,23 +156,31 @@ fn objects(
         for (index, item) in std::mem::take(items).into_iter().enumerate() {
             let mut written = written.clone();
             written.items.push(index);
-            objects(document, item, &written, manifests, problems);
+            objects(source, item, &written, manifests, problems);
         }
         return;
     }
-    match manifest(value, written) {
+    // The API server takes a list of nothing for an empty one.
+    let nothing = match value.get("items") {
+        None => value["kind"] == "List",
+        Some(items) => is_list && items.is_null(),
+    };
+    if nothing && value.pointer("/metadata/name").is_none() {
+        return;
+    }
+    match manifest(source, value, written) {
         Ok(found) => manifests.push(found),
-        Err((field, text)) => problems.push(problem(document, written, field, text)),
+        Err((field, text)) => problems.push(problem(source, written, field, text)),
     }
 }
 
-fn problem(document: &Document<'_>, written: &Written, field: &str, text: String) -> Problem {
+fn problem(source: &Source<'_>, written: &Written, field: &str, text: String) -> Problem {
+    let document = &source.document;
     if let Some((line, column)) = document.unrendered() {
         return Problem { check: "template", text: UNRENDERED.to_owned(), line, column };
     }
-    let place = document.tree().and_then(|tree| {
-        let (node, at) = super::tree::below(&tree, &written.items)?;
-        let place = super::tree::locate(node, at, field);
+    let place = source.below(&written.items).and_then(|(node, at)| {
+        let place = tree::locate(node, at, field);
         Some((u32::try_from(place.line()).ok()?, u32::try_from(place.column()).ok()?))
     });
     let (line, column) = place.unwrap_or((1, 1));
@@ -157,7 +188,7 @@ fn problem(document: &Document<'_>, written: &Written, field: &str, text: String
 }
 
 /// Decodes one object; where that fails, the field at fault and why.
-fn manifest(mut value: Value, written: &Written) -> Result<Manifest, (&'static str, String)> {
+fn manifest(source: &Source<'_>, mut value: Value, written: &Written) -> Result<Manifest, (&'static str, String)> {
     if !value.is_object() {
         return Err(("", "it is no Kubernetes object: no keys at all".to_owned()));
     }
@@ -173,7 +204,7 @@ fn manifest(mut value: Value, written: &Written) -> Result<Manifest, (&'static s
     if group == "kustomize.config.k8s.io" {
         return Err(("", format!("a {kind} is no manifest; lint what kustomize build prints")));
     }
-    let not_text = mend_annotations(&mut value);
+    let not_text = mend_annotations(source, &mut value, written);
     let meta = value.get_mut("metadata").map(Value::take).unwrap_or_default();
     if meta.is_array() {
         // Serde would take its items for the fields in order.
@@ -188,7 +219,10 @@ fn manifest(mut value: Value, written: &Written) -> Result<Manifest, (&'static s
     if [&meta.name, &meta.namespace, &kind].iter().any(|text| text.contains("{{")) {
         return Err(("/metadata/name", UNRENDERED.to_owned()));
     }
-    let object = ObjectRef::new(group, &kind, &meta.namespace, &meta.name);
+    if ANNOTATIONS.iter().any(|key| meta.annotation(key).is_some_and(|value| value.contains("{{"))) {
+        return Err(("/metadata/annotations", UNRENDERED.to_owned()));
+    }
+    let object = ObjectRef::new(group, &kind, &meta.namespace, &meta.name).or_generated(&meta);
     let defines = definition(&object, &value);
     let raw = RawValue::from_string(value.to_string())
         .map_err(|error| ("", format!("{object} cannot be written down again: {error}")))?;
@@ -198,12 +232,19 @@ fn manifest(mut value: Value, written: &Written) -> Result<Manifest, (&'static s
 
 /// Makes texts of annotations that are none, so that their meaning can be judged all the same, and names those that place
 /// an object in a sync. The API server reads nothing as an empty text; it refuses everything else.
-fn mend_annotations(value: &mut Value) -> Vec<String> {
+fn mend_annotations(source: &Source<'_>, value: &mut Value, written: &Written) -> Vec<String> {
     let mut wrong = Vec::new();
     let Some(Value::Object(annotations)) = value.pointer_mut("/metadata/annotations") else { return wrong };
     for (key, value) in annotations.iter_mut().filter(|(_, value)| !value.is_string()) {
-        let text = if value.is_null() { String::new() } else { value.to_string() };
+        let mut text = if value.is_null() { String::new() } else { value.to_string() };
         if !value.is_null() && ANNOTATIONS.contains(&key.as_str()) {
+            // A parser makes 10.0 of `010` and `true` of `yes`: people know what they wrote.
+            let own = source
+                .below(&written.items)
+                .and_then(|(node, _)| tree::scalar(source.document.text, node, &["metadata", "annotations", key]));
+            if let Some(own) = own {
+                text = own;
+            }
             wrong.push(key.clone());
         }
         *value = Value::String(text);

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use self::ignore::Ignored;
 pub use self::{
     application::Application,
-    document::{Document, Problem, documents},
+    document::{Document, Problem, RECURSIVE_ALIAS, documents},
     graph::{dot, mermaid},
     ignore::{Baseline, BaselineError, LINT_IGNORE},
     manifest::{Input, Manifest},
@@ -101,6 +101,7 @@ fn judge(set: &Set<'_>, inputs: &[Input], order: &Order) -> (Vec<checks::Found>,
         let mut findings = Vec::new();
         let surroundings: &dyn Surroundings = &around[manifest.application];
         sync_wave::judge(&manifest.subject(), Some(surroundings), &mut findings);
+        findings.retain(|finding| !checks::is_said_of_no_text(manifest, finding));
         found.extend(findings.into_iter().map(|finding| (index, finding)));
     }
     found.sort_by_key(|(index, _)| *index);

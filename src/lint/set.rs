@@ -95,8 +95,9 @@ impl<'a> Set<'a> {
     /// Every group of manifests of one object in one Application, where there is more than one.
     pub fn repeated(&self) -> impl Iterator<Item = Vec<usize>> {
         let mut groups: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
-        for (object, indices) in self.by_object.iter().filter(|(object, all)| all.len() > 1 && !object.name.is_empty())
-        {
+        // Two generated names are never the same.
+        let is_named = |all: &[usize]| all.iter().all(|index| !self.manifests[*index].meta.name.is_empty());
+        for (object, indices) in self.by_object.iter().filter(|(_, all)| all.len() > 1 && is_named(all)) {
             for index in indices {
                 let application = self.manifests[*index].application;
                 let first =

@@ -124,6 +124,22 @@ pub fn locate(node: &Node, at: Location, pointer: &str) -> Location {
     at
 }
 
+/// How a value that is neither text nor a collection is written in `text`, the document that `node` is a part of.
+pub fn scalar(text: &str, node: &Node, path: &[&str]) -> Option<String> {
+    let (mut node, mut at) = (node, None);
+    for step in path {
+        let Node::Map(entries) = node else { return None };
+        let (_, value) = entries.iter().find(|(key, _)| key.value == *step)?;
+        // Where an alias stands for it, what it stands for.
+        (node, at) = (&value.value, Some(value.defined.span()));
+    }
+    let at = at?;
+    let start = usize::try_from(at.byte_offset()?).ok()?;
+    let length = usize::try_from(at.byte_len()?).ok()?;
+    let text = text.get(start..start.checked_add(length)?)?.trim();
+    (matches!(node, Node::Other) && !text.is_empty() && !text.contains('\n')).then(|| text.to_owned())
+}
+
 /// The field by which an object refers to another.
 pub fn reference(node: &Node, to: &ObjectRef) -> Option<Location> {
     let hint = match to.kind.kind.as_str() {
@@ -225,6 +241,16 @@ spec:
         let of = |kind: &str| at(JOB, |node, _| reference(node, &ObjectRef::new("", kind, "shop", "db")));
         assert_eq!(of("Secret"), (16, 15));
         assert_eq!(of("ConfigMap"), (20, 11));
+    }
+
+    #[test]
+    fn number_is_known_as_it_is_written() {
+        let text = "# é\nitems: [{}, {a: &n 010, b: *n, c: yes, d: text, e: [1], f: 1e3 }]\ng: 1.0 # one\n";
+        let tree = documents(text).next().unwrap().tree().unwrap();
+        let of = |items: &[usize], key: &str| scalar(text, below(&tree, items).unwrap().0, &[key]);
+        assert_eq!(["a", "b", "c", "f"].map(|key| of(&[1], key).unwrap()), ["010", "010", "yes", "1e3"]);
+        assert_eq!(of(&[], "g").as_deref(), Some("1.0"));
+        assert_eq!(["d", "e", "z"].map(|key| of(&[1], key)), [None, None, None]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::Inputs;
 use crate::{
     argo::{
         Class, Marker,
+        hook::Hook,
         sync_options::{SYNC_OPTIONS, in_annotation},
         tracking,
     },
@@ -17,9 +18,6 @@ use crate::{
     inventory::{App, AppId, AppSet, LOCAL},
     object::{ARGO_GROUP, ObjectMeta, ObjectRef, RBAC_GROUP},
 };
-
-/// Annotations that make an object a hook.
-const HOOKS: [&str; 2] = ["argocd.argoproj.io/hook", "helm.sh/hook"];
 
 /// Why an object is being deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +28,7 @@ pub enum Explanation {
     Cascade(AppId),
     /// This Application removes what left Git.
     Prune(AppId),
-    /// This Application deletes it only to make it anew.
+    /// This Application deletes it only to make it anew, or because the delete policy of the hook that it is says so.
     Replacement(AppId),
     /// Its owner is gone and the garbage collector follows.
     Collected,
@@ -101,7 +99,8 @@ fn is_swept(inputs: Inputs<'_>, namespace: &str, user: &str) -> Option<bool> {
 fn by_argocd(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta) -> Explanation {
     let inventory = inputs.inventory;
     let key = inventory.key_of(LOCAL, object);
-    let is_hook = HOOKS.iter().any(|hook| meta.annotation(hook).is_some());
+    // An annotation alone makes no hook: `Skip`, Helm's tests and what is misspelt are never run.
+    let is_hook = Hook::of(meta).is_some_and(|hook| hook.phase().is_some());
     let involved = involved(inputs, object, meta);
     let apps: Vec<(AppId, &App)> = involved.iter().filter_map(|id| inventory.app(*id).map(|app| (*id, app))).collect();
 

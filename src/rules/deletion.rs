@@ -8,7 +8,11 @@ use serde_json::value::RawValue;
 
 use crate::{
     admission::Request,
-    argo::{Application, application::cascades},
+    argo::{
+        Application,
+        application::cascades,
+        hook::{DeletePolicies, DeletePolicy, Hook},
+    },
     decision::Scope,
     inventory::{AppId, Inventory},
     object::{ARGO_GROUP, Definition, ObjectMeta, ObjectRef, null_to_default},
@@ -58,6 +62,15 @@ impl Deletion {
         matches!(self.explanation, Explanation::Replacement(_))
             && self.plan.items.len() == 1
             && !self.object.is_namespace()
+    }
+
+    /// The delete policies, as Argo CD spells them, of a hook that Argo CD deletes not only before it makes it again but
+    /// also when it has ended. Which of them is at work a request does not tell, so such a hook may not come back.
+    pub fn ended_by(&self) -> Option<String> {
+        Hook::of(&self.meta).filter(|hook| self.is_mere_replacement() && hook.phase().is_some())?;
+        let policies = DeletePolicies::of(&self.meta).effective();
+        let ends = policies.iter().any(|policy| *policy != DeletePolicy::BeforeHookCreation);
+        ends.then(|| policies.into_iter().map(DeletePolicy::as_str).collect::<Vec<_>>().join(", "))
     }
 
     /// Whether it is an Application that leaves all its objects behind.

@@ -82,6 +82,20 @@ fn contested(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>)
 fn single(cx: &Context<'_>, deletion: &Deletion, item: &Item) -> Finding {
     let object = item.object.clone().unwrap_or_else(|| unnamed(item));
     let claimants = paths(cx, &item.claimants);
+    if let Some(policies) = deletion.ended_by() {
+        return Finding::new(
+            &META,
+            Severity::Warn,
+            object,
+            "a hook that other Applications claim is deleted by its hook-delete-policy",
+        )
+        .detail(format!(
+            "{} is a hook that its delete policy ({policies}) removes; {} claims it too",
+            item.label(),
+            claimants.join(", ")
+        ))
+        .claimed_by(claimants);
+    }
     if deletion.is_mere_replacement() {
         return Finding::new(&META, Severity::Warn, object, "an object that several Applications claim is replaced")
             .detail(format!(

@@ -3,6 +3,7 @@
 //! Argo CD applies each Application's own version of an object, so of two Applications that render the same one the last
 //! to sync wins. Where the versions differ, the other loses a subject, a rule or a label without anything being deleted.
 
+mod aggregation;
 mod applications;
 mod losses;
 #[cfg(test)]
@@ -100,7 +101,10 @@ fn shared_object(
         .filter_map(|app| cx.inventory.settings(&app.controller_namespace))
         .map(|settings| settings.label_key.as_str())
         .collect();
-    let losses = losses(target, old, new, &label_keys)?;
+    let mut losses = losses(target, old, new, &label_keys)?;
+    if target.kind.kind == "ClusterRole" && !aggregation::keep(cx, &mut losses) {
+        return Ok(());
+    }
     if losses.is_empty() {
         return Ok(());
     }

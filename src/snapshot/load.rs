@@ -1,7 +1,7 @@
 //! Reading snapshot files.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -12,20 +12,42 @@ use serde_json::value::RawValue;
 use super::{Head, Snapshot, Stored, identity};
 use crate::{
     argo::Application,
+    lint::RECURSIVE_ALIAS,
     object::{ARGO_GROUP, ObjectRef},
 };
+
+/// A file or folder that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {}: {problem}", path.display())]
+pub struct Unreadable {
+    /// Which one.
+    pub path: PathBuf,
+    /// Why, in words for a person.
+    pub problem: String,
+}
+
+impl Unreadable {
+    fn new(path: &Path, error: &io::Error) -> Self {
+        let link = fs::symlink_metadata(path).is_ok_and(|own| own.is_symlink());
+        let problem = match fs::read_link(path) {
+            Ok(target) if link && error.kind() == io::ErrorKind::NotFound => {
+                format!("it is a symbolic link to {}, which does not exist", target.display())
+            }
+            Ok(target) if link => {
+                format!("it is a symbolic link to {} that cannot be followed: {error}", target.display())
+            }
+            _ => error.to_string(),
+        };
+        Self { path: path.to_owned(), problem }
+    }
+}
 
 /// Why a snapshot cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// A file or folder cannot be read.
-    #[error("cannot read {path}: {source}")]
-    Io {
-        /// Which one.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] Unreadable),
     /// A document is not what it should be.
     #[error("{place}: {problem}")]
     Document {
@@ -39,14 +61,15 @@ pub enum LoadError {
 /// Reads files. Applications are not decoded yet: whoever builds an inventory decodes them anyway.
 pub(super) fn read(path: &Path) -> Result<Snapshot, LoadError> {
     let mut snapshot = Snapshot::default();
-    let files = files(path)?;
+    // Part of a cluster would be judged wrongly, so that one file that cannot be read spoils it all.
+    let files = files(path).into_iter().collect::<Result<Vec<_>, _>>()?;
     if files.is_empty() {
         // A mistyped path must not pass for a cluster in which nothing is wrong.
         let problem = "there is no .yaml, .yml or .json file in it".to_owned();
         return Err(LoadError::Document { place: path.display().to_string(), problem });
     }
     for file in files {
-        let text = fs::read_to_string(&file).map_err(|source| LoadError::Io { path: file.clone(), source })?;
+        let text = fs::read_to_string(&file).map_err(|error| Unreadable::new(&file, &error))?;
         add(&mut snapshot, &file.display().to_string(), text)?;
     }
     Ok(snapshot)
@@ -66,43 +89,57 @@ pub(super) fn decode_application<'a>(raw: &'a str, identity: &ObjectRef) -> Resu
     serde_json::from_str(raw).map_err(|error| format!("{identity} cannot be read: {error}"))
 }
 
-/// A file, or every `.yaml`, `.yml` and `.json` file below a folder, in order. Hidden files and folders below it are passed
-/// over: they hold what tools keep beside manifests, and a mounted ConfigMap holds its files there a second time.
-///
-/// # Errors
-/// When one of them cannot be read.
-pub fn files(path: &Path) -> Result<Vec<PathBuf>, LoadError> {
+/// A file, or every `.yaml`, `.yml` and `.json` file below a folder, in order; what cannot be read stands in the place of
+/// the file. Hidden files and folders below it are passed over: they hold what tools keep beside manifests, and a mounted
+/// ConfigMap holds its files there a second time.
+pub fn files(path: &Path) -> Vec<Result<PathBuf, Unreadable>> {
     let mut found = Vec::new();
-    walk(path, &mut Vec::new(), &mut found)?;
-    Ok(found)
+    match fs::metadata(path) {
+        Ok(meta) if meta.is_dir() => walk(path, &mut Vec::new(), &mut found),
+        // Whoever names a pipe wants it read.
+        Ok(_) => found.push(Ok(path.to_owned())),
+        Err(error) => found.push(Err(Unreadable::new(path, &error))),
+    }
+    found
 }
 
-/// Follows one path. `inside` holds the folders it lies in, so that a link back to one of them does not lead round for ever.
-fn walk(path: &Path, inside: &mut Vec<PathBuf>, found: &mut Vec<PathBuf>) -> Result<(), LoadError> {
-    let io = |source| LoadError::Io { path: path.to_owned(), source };
-    if !fs::metadata(path).map_err(io)?.is_dir() {
-        found.push(path.to_owned());
-        return Ok(());
-    }
-    let folder = fs::canonicalize(path).map_err(io)?;
+/// Looks through one folder. `inside` holds the folders it lies in, so that a link back to one of them does not lead round
+/// for ever.
+fn walk(path: &Path, inside: &mut Vec<PathBuf>, found: &mut Vec<Result<PathBuf, Unreadable>>) {
+    let listed = || -> io::Result<_> {
+        let folder = fs::canonicalize(path)?;
+        let entries =
+            fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>()?;
+        Ok((folder, entries))
+    };
+    let (folder, mut entries) = match listed() {
+        Ok(listed) => listed,
+        Err(error) => return found.push(Err(Unreadable::new(path, &error))),
+    };
     if inside.contains(&folder) {
-        return Ok(());
+        return;
     }
     inside.push(folder);
-    let mut entries = Vec::new();
-    for entry in fs::read_dir(path).map_err(io)? {
-        entries.push(entry.map_err(io)?.path());
-    }
     // The order of a directory listing is an accident.
     entries.sort();
     for entry in entries.into_iter().filter(|entry| !is_hidden(entry)) {
         let wanted = |extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known);
-        if entry.is_dir() || entry.extension().is_some_and(wanted) {
-            walk(&entry, inside, found)?;
+        if entry.is_dir() {
+            walk(&entry, inside, found);
+        } else if entry.extension().is_some_and(wanted) {
+            found.push(regular(entry));
         }
     }
     inside.pop();
-    Ok(())
+}
+
+/// A file that ends. Reading a pipe that nobody writes into, or a device, would last for ever.
+fn regular(path: PathBuf) -> Result<PathBuf, Unreadable> {
+    match fs::metadata(&path) {
+        Ok(meta) if meta.is_file() => Ok(path),
+        Ok(_) => Err(Unreadable { path, problem: "it is a pipe, a socket or a device, not a file".to_owned() }),
+        Err(error) => Err(Unreadable::new(&path, &error)),
+    }
 }
 
 fn is_hidden(path: &Path) -> bool {
@@ -118,7 +155,7 @@ pub(super) fn add(snapshot: &mut Snapshot, name: &str, text: String) -> Result<(
         // What is wrong is said in one line, with its place.
         let options = serde_saphyr::options! { budget: None, with_snippet: false, strict_booleans: strict_booleans };
         serde_saphyr::from_multiple_with_options::<serde_json::Value>(&text, options)
-            .map_err(|error| LoadError::Document { place: name.to_owned(), problem: error.to_string() })
+            .map_err(|error| LoadError::Document { place: name.to_owned(), problem: in_words(&error) })
     };
     let mut documents = read(false)?;
     if !documents.iter().all(is_readable) {
@@ -131,6 +168,12 @@ pub(super) fn add(snapshot: &mut Snapshot, name: &str, text: String) -> Result<(
         }
     }
     Ok(())
+}
+
+/// What is wrong with a YAML text, in one line.
+fn in_words(error: &serde_saphyr::Error) -> String {
+    // The parser's own words for it are about Rust.
+    error.to_string().replace("recursive references require weak recursion types", RECURSIVE_ALIAS)
 }
 
 /// Whether a document that is an object of its own has the shape of its kind, as far as anybody reads it.
@@ -161,6 +204,8 @@ fn add_json(snapshot: &mut Snapshot, place: &str, text: String) -> Result<(), Lo
                 found.push(stored.map_err(|problem| bad(format!("items[{index}]: {problem}")))?);
             }
         }
+        // Nothing is listed.
+        None if list.kind == "List" => {}
         _ => found.push(stored(&text, text.trim(), number).map_err(bad)?),
     }
     for object in found {
@@ -236,7 +281,7 @@ mod tests {
 
     fn names(folder: &Path) -> Vec<String> {
         let relative = |path: &PathBuf| path.strip_prefix(folder).unwrap().display().to_string();
-        files(folder).unwrap().iter().map(relative).collect()
+        files(folder).iter().map(|file| relative(file.as_ref().unwrap())).collect()
     }
 
     #[test]
@@ -253,6 +298,33 @@ mod tests {
             std::os::unix::fs::symlink(folder.path(), folder.path().join("a/b").join(link)).unwrap();
         }
         assert_eq!(names(folder.path()), ["a/b/one.yaml"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_cannot_be_read_is_named_beside_the_files() {
+        use std::os::unix::{fs::symlink, net::UnixListener};
+        let folder = folder(&["a.yaml", "z.yaml"]);
+        let at = |name: &str| folder.path().join(name);
+        symlink("nowhere", at("dangling.yaml")).unwrap();
+        symlink("round.yaml", at("round.yaml")).unwrap();
+        symlink("nowhere", at("no-manifest")).unwrap();
+        let _socket = UnixListener::bind(at("socket.json")).unwrap();
+        let said: Vec<String> = files(folder.path())
+            .into_iter()
+            .map(|file| match file {
+                Ok(path) => path.file_name().unwrap().display().to_string(),
+                Err(error) => format!("{}: {}", error.path.file_name().unwrap().display(), error.problem),
+            })
+            .collect();
+        assert_eq!(said[..2], ["a.yaml", "dangling.yaml: it is a symbolic link to nowhere, which does not exist"]);
+        assert!(
+            said[2].starts_with("round.yaml: it is a symbolic link to round.yaml that cannot be followed: "),
+            "{said:?}"
+        );
+        assert_eq!(said[3..], ["socket.json: it is a pipe, a socket or a device, not a file", "z.yaml"]);
+        let error = read(folder.path()).unwrap_err().to_string();
+        assert!(error.starts_with("cannot read ") && error.contains("dangling.yaml: it is a symbolic link"), "{error}");
     }
 
     #[test]
@@ -272,6 +344,18 @@ mod tests {
         // Where nothing else makes sense, `yes` is what it is for Kubernetes.
         let spelt = application.replace("destination", "syncPolicy: {automated: {prune: yes}}, destination");
         assert!(Snapshot::parse("test", format!("---\n{}", spelt.replace("namespace: n}", "namespace: m}"))).is_ok());
+    }
+
+    #[test]
+    fn list_of_nothing_holds_nothing() {
+        let snapshot = Snapshot::parse("test", "apiVersion: v1\nkind: List\nitems:\n".to_owned()).unwrap();
+        assert_eq!(snapshot.objects().count(), 0);
+    }
+
+    #[test]
+    fn alias_that_stands_in_itself_is_said_in_plain_words() {
+        let error = Snapshot::parse("test", "kind: A\nmetadata: &a\n  x: *a\n".to_owned()).err().unwrap().to_string();
+        assert!(error.contains("an alias stands inside the very part that it repeats"), "{error}");
     }
 
     #[test]

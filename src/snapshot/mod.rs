@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use self::kinds::Kinds;
-pub use self::load::{LoadError, files};
+pub use self::load::{LoadError, Unreadable, files};
 use crate::{
     argo::{
         Application, Clusters,

@@ -499,6 +499,46 @@ fn a_binding_with_a_changed_role_and_a_hook_are_made_anew() {
     passes(&World::new([syncing(&[]), hook, fresh]).delete(account, CONTROLLER));
 }
 
+/// What is said when Argo CD deletes a ClusterRole with these annotations during a sync, and another Application lists it.
+fn hook_deleted(annotations: &[(&str, &str)]) -> cascade_guard::admission::Response {
+    let role = "rbac.authorization.k8s.io/ClusterRole h";
+    let running = json!({"phase": "Running", "operation": {"sync": {"prune": true}}});
+    let syncing = with(app("old", &[]), "/status/operationState", running);
+    let mut live = object(role, "old");
+    for (key, value) in annotations {
+        live["metadata"]["annotations"][key] = json!(value);
+    }
+    World::new([syncing, app("new", &[role]), live]).delete(role, CONTROLLER)
+}
+
+#[test]
+fn only_what_argo_cd_runs_is_a_hook_that_comes_back() {
+    for (key, value) in [
+        ("argocd.argoproj.io/hook", "Skip"),
+        ("argocd.argoproj.io/hook", "presync"),
+        ("helm.sh/hook", "test"),
+        ("helm.sh/hook", "crd-install"),
+    ] {
+        refused(&hook_deleted(&[(key, value)]), &["ClusterRole h is claimed by argocd/new"]);
+    }
+    for (key, value) in [("argocd.argoproj.io/hook", "PreSync"), ("helm.sh/hook", "test,post-install")] {
+        warned(&hook_deleted(&[(key, value)]), &["ClusterRole h comes back in one Application's version"]);
+    }
+}
+
+#[test]
+fn hook_that_its_delete_policy_removes_is_not_said_to_come_back() {
+    for (key, value) in [
+        ("argocd.argoproj.io/hook-delete-policy", "HookSucceeded"),
+        ("argocd.argoproj.io/hook-delete-policy", "HookFailed"),
+        ("helm.sh/hook-delete-policy", "hook-succeeded"),
+    ] {
+        let answer = hook_deleted(&[("argocd.argoproj.io/hook", "PreSync"), (key, value)]);
+        warned(&answer, &["its delete policy (Hook", "argocd/new claims it too"]);
+        assert!(!answer.warnings.iter().any(|warning| warning.contains("comes back")), "{:?}", answer.warnings);
+    }
+}
+
 #[test]
 fn a_replacement_of_a_namespace_is_judged_with_all_it_takes() {
     let replacing = with(

@@ -72,6 +72,32 @@ fn fix_of_every_fault_mends_it() {
     assert!(mended.len() >= 12, "{mended:?}");
 }
 
+#[test]
+fn wave_that_is_no_text_has_one_fix_or_none() {
+    let fixes = |wave: &str| {
+        let text = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations:\n    argocd.argoproj.io/hook: PreSync\n    argocd.argoproj.io/sync-wave: {wave}\n"
+        );
+        let (found, problems) = findings(&[input("a.yaml", text)], &Beside::default());
+        assert!(problems.is_empty(), "{problems:#?}");
+        assert_eq!(found.len(), 1, "{wave}: {found:#?}");
+        assert!(found[0].sentence().contains(&format!("sync-wave: {wave} is no text")), "{}", found[0].sentence());
+        found[0].fix.as_ref().map(|fix| serde_json::to_value(&fix.patch).unwrap()[0]["value"].clone())
+    };
+    for (wave, fix) in [("5", "5"), ("-3", "-3"), ("010", "010"), ("1.0", "1"), ("1e3", "1000"), ("1.5", "2")] {
+        assert_eq!(fixes(wave), Some(Value::from(fix)), "{wave}");
+    }
+    for wave in ["yes", "true", "0x10", "[1]"] {
+        assert_eq!(fixes(wave), None, "{wave}");
+    }
+    // In quotes it would still be no hook type.
+    let text =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations:\n    argocd.argoproj.io/hook: yes\n";
+    let found = findings(&[input("a.yaml", text)], &Beside::default()).0;
+    assert!(found.iter().any(|finding| finding.check == "annotation-no-text"), "{found:#?}");
+    assert!(found.iter().all(|finding| finding.fix.is_none()), "{found:#?}");
+}
+
 fn name(file: &Path) -> String {
     file.file_name().unwrap().to_string_lossy().into_owned()
 }
@@ -107,8 +133,10 @@ fn rewritten(name: &str, objects: &[Value]) -> Input {
 }
 
 fn is(object: &Value, finding: &ReportFinding) -> bool {
-    object["kind"] == finding.object.kind.kind
-        && object["metadata"]["name"].as_str().unwrap_or_default() == finding.object.name
+    let meta = &object["metadata"];
+    let generated = || meta["generateName"].as_str().map(|name| format!("{name}*"));
+    let name = meta["name"].as_str().map(str::to_owned).or_else(generated);
+    object["kind"] == finding.object.kind.kind && name.as_deref() == Some(&finding.object.name)
 }
 
 #[test]

@@ -32,6 +32,10 @@ fn each_problem_is_one_line_and_the_rest_is_judged() {
     starts("kind: Job\nname: {{ .Values.name }}", "error: stdin:2:7: a template that was not rendered");
     starts("{{- if .Values.on }}\nkind: Job\n{{- end }}", "error: stdin:1:1: a template that was not rendered");
     starts("apiVersion: v1\nkind: Job\nmetadata:\n  name: \"{{ .Values.name }}\"", "error: stdin:4:10: a template");
+    let wave = "apiVersion: v1\nkind: Job\nmetadata:\n  name: a\n  annotations:\n    argocd.argoproj.io/sync-wave: ";
+    starts(&format!("{wave}\"{{{{ .Values.wave }}}}\""), "error: stdin:6:36: a template that was not rendered");
+    starts(&format!("{wave}'1{{{{ .Values.zeros }}}}'"), "error: stdin:5:3: a template that was not rendered");
+    starts("kind: A\nmetadata: &a\n  x: *a", "error: stdin:3:6: an alias stands inside the very part that it repeats");
     starts("kind: Job\ndata:\n  a: 1\n  a: 2", "error: stdin:4:3: the key `a` is there twice");
     starts("replicaCount: 1", "error: stdin:1:1: it is no Kubernetes object: it has no kind");
     starts("just a text", "error: stdin:1:1: it is no Kubernetes object");
@@ -99,6 +103,41 @@ fn file_that_cannot_be_read_does_not_hide_the_others() {
     assert!(lines[1].starts_with("error: empty: there is no .yaml"), "{}", said.err);
     assert!(lines[2].starts_with("error: gone.yaml: "), "{}", said.err);
     assert!(said.out.contains("unknown-hook"));
+}
+
+#[cfg(unix)]
+#[test]
+fn link_to_nowhere_and_pipe_do_not_hide_the_rest_of_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join("all").join(name);
+    fs::create_dir(folder.path().join("all")).unwrap();
+    fs::write(at("good.yaml"), BAD).unwrap();
+    std::os::unix::fs::symlink("nowhere", at("dangling.yaml")).unwrap();
+    std::os::unix::fs::symlink("round.yml", at("round.yml")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(at("pipe.yaml")).status().unwrap();
+    assert!(made.success());
+    let said = run(folder.path(), &["lint", "all"], "");
+    assert_eq!(said.code, 2);
+    let lines: Vec<&str> = said.err.lines().collect();
+    assert_eq!(lines.len(), 3, "{}", said.err);
+    assert_eq!(lines[0], "error: all/dangling.yaml: it is a symbolic link to nowhere, which does not exist");
+    assert_eq!(lines[1], "error: all/pipe.yaml: it is a pipe, a socket or a device, not a file");
+    assert!(lines[2].starts_with("error: all/round.yml: it is a symbolic link to round.yml that"), "{}", said.err);
+    assert!(said.out.contains("unknown-hook"));
+    // Part of what exists is no ground to judge on.
+    let said = run(folder.path(), &["lint", "all/good.yaml", "--snapshot", "all"], "");
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    assert!(said.err.contains("all/dangling.yaml: it is a symbolic link to nowhere"), "{}", said.err);
+}
+
+#[test]
+fn list_of_nothing_is_nothing() {
+    for list in
+        ["apiVersion: v1\nkind: List\nitems:", "apiVersion: v1\nkind: List\nitems: []", "apiVersion: v1\nkind: List"]
+    {
+        let said = lint(list);
+        assert_eq!((said.code, said.err.as_str()), (1, ""), "{list}");
+    }
 }
 
 #[test]

@@ -125,7 +125,7 @@ impl<'a> Order<'a> {
         self.inventory.key_of(LOCAL, &app.object())
     }
 
-    fn wave(&self, taker: usize, item: &Item) -> Option<i32> {
+    fn wave(&self, taker: usize, item: &Item) -> Option<i64> {
         let app = self.inventory.app(self.plan.takers.get(taker)?.id?)?;
         Some(app.claim(item.key)?.wave)
     }

@@ -20,10 +20,11 @@ const MAX_COMPARISONS: usize = 10_000_000;
 
 /// Labels that say which release or tool an object came from. They differ between any two Applications, and nobody
 /// selects Namespaces or roles by them.
-const UNSELECTED_LABELS: [&str; 7] = [
+const UNSELECTED_LABELS: [&str; 8] = [
     "app.kubernetes.io/instance",
     "app.kubernetes.io/managed-by",
     "app.kubernetes.io/version",
+    "version",
     "helm.sh/chart",
     "chart",
     "heritage",
@@ -50,7 +51,7 @@ pub(super) enum Loss {
     /// A selector of an aggregated role.
     Aggregation(String),
     /// A label.
-    Label(String),
+    Label { key: String, value: String },
     /// A label with another value now.
     LabelValue { key: String, from: String, to: String },
 }
@@ -66,8 +67,18 @@ impl fmt::Display for Loss {
             Self::PullSecret(name) => write!(f, "loses imagePullSecret {name}"),
             Self::Token => f.write_str("no longer mounts its token into Pods"),
             Self::Aggregation(selector) => write!(f, "no longer aggregates {selector}"),
-            Self::Label(label) => write!(f, "loses label {label}"),
+            Self::Label { key, value } => write!(f, "loses label {key}={value}"),
             Self::LabelValue { key, from, to } => write!(f, "has label {key}={to} instead of {from}"),
+        }
+    }
+}
+
+impl Loss {
+    /// The label that is gone or changed, if it is one.
+    pub(super) fn label(&self) -> Option<&str> {
+        match self {
+            Self::Label { key, .. } | Self::LabelValue { key, .. } => Some(key),
+            _ => None,
         }
     }
 }
@@ -242,7 +253,7 @@ fn loss(before: &Value, path: &Pointer, new: Option<&str>) -> Option<Loss> {
             let from = old.and_then(Value::as_str).unwrap_or_default().to_owned();
             match new {
                 Some(to) => Loss::LabelValue { key: member, from, to: to.to_owned() },
-                None => Loss::Label(format!("{member}={from}")),
+                None => Loss::Label { key: member, value: from },
             }
         }
         _ => return None,

@@ -194,17 +194,66 @@ fn service_account_keeps_its_secrets_and_its_token() {
 }
 
 #[test]
-fn labels_others_may_select_on_count_on_namespaces_and_cluster_roles() {
+fn labels_others_may_select_on_count_on_namespaces() {
     let (before, after) = (json!({"istio/injection": "on", "tier": "a"}), json!({"tier": "b", "more": "c"}));
-    for (api_version, kind) in [("v1", "Namespace"), ("rbac.authorization.k8s.io/v1", "ClusterRole")] {
-        let name = format!("{kind} x");
-        let old = object(api_version, kind, None, &json!({"labels": before}));
-        let new = object(api_version, kind, None, &json!({"labels": after}));
-        let of = |loss: &str| format!("{name} (claimed by argocd/alpha and argocd/beta) {loss}");
-        assert_eq!(said(&old, &new), [of("has label tier=b instead of a"), of("loses label istio/injection=on")]);
-    }
+    let old = object("v1", "Namespace", None, &json!({"labels": before}));
+    let new = object("v1", "Namespace", None, &json!({"labels": after}));
+    let of = |loss: &str| format!("Namespace x (claimed by argocd/alpha and argocd/beta) {loss}");
+    assert_eq!(said(&old, &new), [of("has label tier=b instead of a"), of("loses label istio/injection=on")]);
     let role = |labels: Value| rbac("Role", &json!({"labels": labels}));
     assert_eq!(said(&role(json!({"tier": "a"})), &role(json!({}))), [""; 0]);
+}
+
+/// A ClusterRole that aggregates those with these labels.
+fn aggregated(name: &str, selector: &Value) -> Value {
+    json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name},
+        "aggregationRule": {"clusterRoleSelectors": [selector]}})
+}
+
+#[test]
+fn labels_of_cluster_roles_count_where_an_aggregation_selects_by_them() {
+    let role = |labels: Value| rbac("ClusterRole", &json!({"labels": labels}));
+    let all = json!({"tier": "a", "team": "a", "app": "x", "rbac.authorization.k8s.io/aggregate-to-view": "true"});
+    let (old, new) = (role(all), role(json!({"team": "b"})));
+    let list = [("rbac.authorization.k8s.io", "ClusterRole", "", "x", false)];
+    let of = |roles: &[Value]| {
+        let mut objects = vec![application("alpha", &list), application("beta", &list), old.clone()];
+        objects.extend_from_slice(roles);
+        let said = testing::details(&enforce(&objects).judge(&testing::update("bob", &old, &new)));
+        let loss = |line: &String| line.split_once("argocd/beta) ").unwrap().1.to_owned();
+        said.iter().map(loss).collect::<Vec<_>>()
+    };
+    // What every cluster aggregates needs no proof.
+    let view = "loses label rbac.authorization.k8s.io/aggregate-to-view=true";
+    assert_eq!(of(&[]), [view]);
+    let by_label = aggregated("one", &json!({"matchLabels": {"tier": "other"}}));
+    let by_expression = aggregated("two", &json!({"matchExpressions": [{"key": "team", "operator": "Exists"}]}));
+    assert_eq!(of(std::slice::from_ref(&by_label)), [view, "loses label tier=a"]);
+    assert_eq!(of(&[by_label.clone(), by_expression]), ["has label team=b instead of a", view, "loses label tier=a"]);
+    let crowd: Vec<Value> = (0..1000).map(|number| aggregated(&format!("r{number}"), &json!({}))).collect();
+    assert_eq!(of(&crowd).len(), 4, "nobody has seen them all");
+}
+
+#[test]
+fn every_label_of_a_cluster_role_counts_while_the_others_cannot_be_listed() {
+    let role = |labels: Value| rbac("ClusterRole", &json!({"labels": labels}));
+    let (old, new) = (role(json!({"tier": "a"})), role(json!({})));
+    let list = [("rbac.authorization.k8s.io", "ClusterRole", "", "x", false)];
+    let world = [application("alpha", &list), application("beta", &list)];
+    let text = json!({"apiVersion": "v1", "kind": "List", "items": world}).to_string();
+    let review = testing::update("bob", &old, &new).to_string();
+    let request = crate::admission::decode(review.as_bytes()).unwrap();
+    let policy =
+        crate::policy::Policy::new(serde_saphyr::from_str("rules: {sharedUpdate: {mode: enforce}}").unwrap()).unwrap();
+    let inventory = crate::snapshot::Snapshot::parse("test", text).unwrap().inventory(&policy, (1, 2));
+    let decide = |facts: &crate::facts::Facts| {
+        crate::rules::evaluate(&request, &inventory, &policy, facts, testing::NOW.parse().unwrap())
+    };
+    let mut facts = crate::facts::Facts::new();
+    assert!(decide(&facts).allowed(), "the answer is out");
+    assert_eq!(facts.take_pending().len(), 1);
+    facts.close("clusterroles is forbidden");
+    assert!(!decide(&facts).allowed());
 }
 
 #[test]
@@ -213,7 +262,7 @@ fn version_and_tracking_labels_and_all_other_metadata_pass() {
         "v1",
         "Namespace",
         None,
-        &json!({"labels": {"app.kubernetes.io/version": "1", "app.kubernetes.io/instance": "alpha",
+        &json!({"labels": {"app.kubernetes.io/version": "1", "version": "1", "app.kubernetes.io/instance": "alpha",
             "app.kubernetes.io/managed-by": "Helm", "helm.sh/chart": "x-1", "argocd.argoproj.io/instance": "a",
             "kubernetes.io/metadata.name": "x", "our/instance": "alpha"}, "status": {"phase": "Active"}}),
     );

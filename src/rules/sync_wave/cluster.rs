@@ -150,7 +150,7 @@ impl Surroundings for Cluster<'_> {
 
     fn plan(&self, object: &ObjectRef) -> Plan {
         let Some(claim) = self.claim(object) else { return self.elsewhere(object) };
-        let stage = Stage::new(Phase::Sync, claim.wave.into());
+        let stage = Stage::new(Phase::Sync, claim.wave);
         match claim.class {
             Class::Desired => {
                 let outdated = self.app.syncs_other_revision.then_some("another revision is synced now");

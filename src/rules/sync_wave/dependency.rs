@@ -13,7 +13,7 @@ use crate::{
         order::kind_rank,
     },
     decision::{Finding, Severity},
-    object::GroupKind,
+    object::{GroupKind, ObjectRef},
 };
 
 /// How a need comes too late.
@@ -158,6 +158,13 @@ impl One<'_> {
                 format!("{stage} needs {need} of {at}: only there from an earlier install"),
             );
         }
+        if presence == Presence::Leaving {
+            return self.warn(
+                "being-deleted",
+                "something this needs is being deleted, and is only made again later",
+                format!("{stage} needs {need}, which is being deleted; it comes again in {at}"),
+            );
+        }
         if let Presence::Unread(reason) = presence {
             return self.warn(
                 "not-read",
@@ -221,17 +228,12 @@ impl One<'_> {
     fn produced(&self, missing: bool) -> Outcome {
         let (need, stage) = (&self.need.object, self.stage);
         match self.around.producer(need) {
-            Some((producer, Plan::At { stage: at, .. })) => {
-                let wait = late(&self.subject.object.kind, stage, &producer.kind, Force::Start, at);
-                if wait.is_none() {
-                    return Outcome::Fine;
-                }
-                self.warn(
-                    "producer-later",
-                    "what produces something this needs comes later",
-                    format!("{stage} needs {need}; what makes it, {} {}, comes in {at}", producer.kind.kind, producer.name),
-                )
-            }
+            Some((producer, Plan::At { stage: at, .. })) => self.produced_in(&producer, at),
+            // The list does not say when a hook comes; the hook itself does, while it is there.
+            Some((producer, Plan::Hook)) => match self.around.presence(&producer) {
+                Some(Presence::There { hook: Some(at), .. }) => self.produced_in(&producer, at),
+                _ => Outcome::Fine,
+            },
             Some((producer, Plan::Elsewhere { application, .. })) if missing => self.warn(
                 "producer-elsewhere",
                 "what produces something this needs belongs to another Application, and nothing orders two Applications",
@@ -244,6 +246,19 @@ impl One<'_> {
             ),
             _ => Outcome::Fine,
         }
+    }
+
+    /// Its producer comes in `at`.
+    fn produced_in(&self, producer: &ObjectRef, at: Stage) -> Outcome {
+        let (need, stage) = (&self.need.object, self.stage);
+        if late(&self.subject.object.kind, stage, &producer.kind, Force::Start, at).is_none() {
+            return Outcome::Fine;
+        }
+        self.warn(
+            "producer-later",
+            "what produces something this needs comes later",
+            format!("{stage} needs {need}; what makes it, {} {}, comes in {at}", producer.kind.kind, producer.name),
+        )
     }
 
     /// PostDelete runs when the Application's objects are gone, unless something keeps them.

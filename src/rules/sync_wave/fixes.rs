@@ -27,6 +27,13 @@ pub fn annotate(meta: &ObjectMeta, values: &[(&str, String)], description: impl 
     Fix { description: description.into(), patch: Patch(operations) }
 }
 
+/// The whole number that someone who wrote a fraction, or spaces around a number, most likely meant.
+pub fn rounded(text: &str) -> Option<String> {
+    let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && number.abs() < 1e9)?;
+    // Without the sign of a zero.
+    Some(format!("{:.0}", number.ceil() + 0.0))
+}
+
 /// Writes one field below the object's spec.
 pub fn set(field: &[&str], value: impl Into<Value>, description: impl Into<String>) -> Fix {
     let path = path(field.iter().copied());

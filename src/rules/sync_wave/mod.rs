@@ -110,11 +110,12 @@ impl Rule for SyncWave {
         let Some(object) = &request.object else { return };
         if Hook::of(&object.meta).is_none() {
             if changes_annotations(request, &object.meta) {
-                syntax::check_plain(&request.target, &object.meta, findings);
+                syntax::check_plain(&request.target.clone().or_generated(&object.meta), &object.meta, findings);
             }
             return;
         }
-        let mut subject = Subject::new(request.target.clone(), &object.meta, object.raw, Origin::Cluster);
+        let target = request.target.clone().or_generated(&object.meta);
+        let mut subject = Subject::new(target, &object.meta, object.raw, Origin::Cluster);
         let change = Change::of(request, &subject);
         if change.is_idle() {
             return;

@@ -1,6 +1,6 @@
 //! What the annotations of an object alone show: types and waves that Argo CD cannot read.
 
-use super::{META, fixes, subject::Subject};
+use super::{META, fixes, fixes::rounded, subject::Subject};
 use crate::{
     argo::hook::{HELM_WEIGHT, HOOK, Hook, Phase, SYNC_WAVE, Wave},
     decision::{Finding, Fix, Severity},
@@ -38,13 +38,6 @@ pub(super) fn check_plain(object: &ObjectRef, meta: &ObjectMeta, findings: &mut 
     if let Some(text) = wave.malformed {
         findings.push(malformed_wave((object, meta), Severity::Warn, text, wave.value));
     }
-}
-
-/// The whole number that someone who wrote a fraction, or spaces around a number, most likely meant.
-fn rounded(text: &str) -> Option<String> {
-    let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && number.abs() < 1e9)?;
-    // Without the sign of a zero.
-    Some(format!("{:.0}", number.ceil() + 0.0))
 }
 
 fn whole_number(meta: &ObjectMeta, key: &str, text: &str, value: i64) -> Fix {

@@ -105,7 +105,15 @@ fn need_from_an_earlier_install_is_a_warning() {
 fn need_that_is_being_deleted_does_not_count_as_there() {
     let leaving = object("Secret", "db", ", deletionTimestamp: '2026-11-29T11:00:00Z', finalizers: [x]");
     let hook = job(&[("hook", "PreSync")], &secret("db"));
-    assert_eq!(create(&(app(&entry("Secret", "db", 0)) + &leaving), &hook), ["deny depends-on-later"]);
+    let listed = app(&entry("Secret", "db", 2)) + &leaving;
+    assert_eq!(create(&listed, &hook), ["warn being-deleted"]);
+    let decision = decide(&listed, ENFORCE, Some(&hook), None);
+    assert_eq!(
+        decision.outcomes[0].finding.detail,
+        "PreSync wave 0 needs Secret shop/db, which is being deleted; it comes again in Sync wave 2"
+    );
+    let synced = listed.replace("OutOfSync, syncWave", "Synced, syncWave");
+    assert_eq!(create(&synced, &hook), ["warn being-deleted"]);
     assert_eq!(create(&(app(&entry("Secret", "x", 0)) + &leaving), &hook), ["warn being-deleted"]);
 }
 
@@ -145,6 +153,38 @@ fn producer_that_comes_later_is_a_warning_and_an_earlier_one_is_fine() {
     let world = app(&entry("ExternalSecret", "db", 1));
     assert_eq!(create(&world, &job(&[("hook", "PreSync")], &secret("db"))), ["warn producer-later"]);
     assert_eq!(create(&world, &job(&[("hook", "Sync"), ("sync-wave", "2")], &secret("db"))), NOTHING);
+}
+
+#[test]
+fn producer_that_is_a_hook_counts_where_it_stands() {
+    let of = |wave: &str| {
+        object(
+            "ExternalSecret",
+            "db",
+            &format!(
+                ", annotations: {{argocd.argoproj.io/tracking-id: 'shop:external-secrets.io/ExternalSecret:shop/db', \
+                 argocd.argoproj.io/hook: PreSync, argocd.argoproj.io/sync-wave: '{wave}'}}"
+            ),
+        )
+        .replace("apiVersion: v1", "apiVersion: external-secrets.io/v1")
+    };
+    let listed = app("{group: external-secrets.io, kind: ExternalSecret, namespace: shop, name: db, hook: true}");
+    let hook = job(&[("hook", "PreSync")], &secret("db"));
+    assert_eq!(create(&(listed.clone() + &of("1")), &hook), ["warn producer-later"]);
+    assert_eq!(create(&(listed.clone() + &of("-1")), &hook), NOTHING);
+    assert_eq!(create(&listed, &hook), NOTHING);
+}
+
+#[test]
+fn waves_are_as_wide_as_argo_cd_s() {
+    let world = app(&entry("Secret", "db", 9_999_999_999));
+    let of = |wave: &str| create(&world, &job(&[("hook", "Sync"), ("sync-wave", wave)], &secret("db")));
+    assert_eq!(of("9999999998"), ["deny depends-on-later"]);
+    assert_eq!(of("9999999999"), NOTHING);
+    let world = app(&entry("Secret", "db", -9_999_999_999));
+    let of = |wave: &str| create(&world, &job(&[("hook", "Sync"), ("sync-wave", wave)], &secret("db")));
+    assert_eq!(of("-5000000000"), NOTHING);
+    assert_eq!(of("-99999999999"), ["deny depends-on-later"]);
 }
 
 #[test]
@@ -197,6 +237,8 @@ fn list_that_is_not_believed_refuses_nothing() {
         .replace("sync: {status: OutOfSync}", &format!("sync: {{status: OutOfSync, revision: '{listed}'}}"))
         + &format!("operation: {{sync: {{revision: '{synced}'}}}}\n");
     assert_eq!(create(&moved, &hook), ["warn perhaps-later"]);
+    assert_eq!(create(&moved.replace(&synced, "1.2.4").replace(&listed, "1.2.3"), &hook), ["warn perhaps-later"]);
+    assert_eq!(create(&moved.replace(&synced, "1.2.x"), &hook), ["deny depends-on-later"]);
 }
 
 #[test]

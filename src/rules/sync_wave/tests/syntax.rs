@@ -3,6 +3,15 @@
 use super::*;
 
 #[test]
+fn object_without_a_name_yet_is_called_by_its_generate_name() {
+    let mut hook = job(&[("hook", "presync")], &json!({}));
+    hook["metadata"].as_object_mut().unwrap().remove("name");
+    hook["metadata"]["generateName"] = json!("migrate-");
+    let decision = decide(&app(""), ENFORCE, Some(&hook), None);
+    assert_eq!(decision.outcomes[0].finding.object.to_string(), "Job shop/migrate-*");
+}
+
+#[test]
 fn malformed_wave_is_refused_on_a_hook_and_mentioned_on_anything_else() {
     let world = app(&entry("Secret", "x", 0));
     for wave in ["0.5", "", " 1", "1_0", "0x1", "99999999999999999999", "soon"] {
