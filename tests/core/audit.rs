@@ -343,6 +343,23 @@ fn audit_judges_every_delete_as_the_webhook_does() {
     assert!(compared > 100, "only {compared} deletes were compared");
 }
 
+/// A view that may change at any moment gets no help from an earlier answer and no second thread.
+#[test]
+fn many_deletes_judged_together_are_judged_as_one_by_one() {
+    let mut objects = overlapping();
+    objects.extend((0..600).map(|number| namespace(&format!("team-{number}"), json!({}))));
+    let lists = json!([role("api"), {"kind": "Namespace", "name": "shop", "version": "v1", "status": "Synced"}]);
+    objects.push(app("third", lists));
+    let (world, policy) = (snapshot(&objects), enforcing());
+    let together = audited(&world, &policy, now()).audit.refusals;
+    let changing = parking_lot::RwLock::new(world.inventory(&policy, (7, 8)));
+    let subjects = world.subjects();
+    let around = audit::World { view: &changing, source: &world, policy: &policy, now: now(), objects: &subjects };
+    let one_by_one = futures::executor::block_on(audit::scan(&around, &audit::Options::default(), &|_| {})).refusals;
+    assert!(together.len() > 600 && together.iter().any(|refusal| refusal.object.name == "old"));
+    assert_eq!(together, one_by_one);
+}
+
 fn event(annotation: bool, object: Value, code: u16) -> String {
     let annotations = if annotation {
         json!({"failed-open.validating.webhook.admission.k8s.io/round_0_index_0": "delete.cascade-guard.io"})
