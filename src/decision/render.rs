@@ -57,14 +57,16 @@ fn message(decision: &Decision, request: &Request<'_>) -> String {
         Operation::Update | Operation::Connect => "change",
     };
     let mut lines = vec![format!("cascade-guard refuses to {verb} {}.", request.target)];
-    let mut remedies: Vec<&str> = Vec::new();
     let mut notes: Vec<&str> = Vec::new();
-    for group in groups(decision, |outcome| outcome.effect == Effect::Refused) {
+    let mut refused = groups(decision, |outcome| outcome.effect == Effect::Refused);
+    // What is wrong with the object itself comes before what is wrong with something it takes along.
+    refused.sort_by_key(|group| group.outcomes.iter().all(|outcome| outcome.finding.object != request.target));
+    for group in &refused {
         let first = &group.outcomes[0].finding;
         let details: Vec<_> = group.outcomes.iter().filter(|outcome| !outcome.finding.detail.is_empty()).collect();
         // The number stands in front, where nothing is ever cut.
         let number = if details.len() > MAX_OBJECTS { format!(" ({} in all)", details.len()) } else { String::new() };
-        lines.push(format!("[{}] {}{number}", label(&group), first.summary));
+        lines.push(format!("[{}] {}{number}", label(group), first.summary));
         // Names can be long; where few are named they are named whole.
         let each = (600 / details.len().max(1)).max(200);
         for outcome in details.iter().take(MAX_OBJECTS) {
@@ -73,23 +75,23 @@ fn message(decision: &Decision, request: &Request<'_>) -> String {
         if details.len() > MAX_OBJECTS {
             lines.push(format!("- and {} more", details.len() - MAX_OBJECTS));
         }
-        for remedy in group.outcomes.iter().flat_map(|outcome| &outcome.finding.remedies) {
-            if !remedies.contains(&remedy.as_str()) {
-                remedies.push(remedy);
-            }
-        }
         notes.extend(group.outcomes.iter().flat_map(|outcome| outcome.finding.notes.iter().map(String::as_str)));
     }
     lines.extend(notes.iter().map(|note| clip(&plain(note), 200)));
     let text = lines.join("\n");
-    if remedies.is_empty() {
+    let (first, rest) = remedies(&refused);
+    if first.is_empty() {
         return clip(&text, MAX_MESSAGE);
     }
-    // The way out is what people need most: room is made for the first remedy, the others follow where they fit.
-    let mut way_out = format!("\nWhat to do:\n> {}", clip(&plain(remedies[0]), MAX_MESSAGE / 2));
+    // The way out is what people need most: room is made for one remedy of each rule, the others follow where they fit.
+    let mut way_out = String::from("\nWhat to do:");
+    let each = MAX_MESSAGE / 2 / first.len();
+    for remedy in first {
+        let _ = write!(way_out, "\n> {}", clip(&plain(remedy), each));
+    }
     let found = clip(&text, MAX_MESSAGE - way_out.chars().count());
     let mut left = MAX_MESSAGE - way_out.chars().count() - found.chars().count();
-    for remedy in &remedies[1..] {
+    for remedy in rest {
         let line = format!("\n> {}", plain(remedy));
         let length = line.chars().count();
         if length <= left {
@@ -98,6 +100,34 @@ fn message(decision: &Decision, request: &Request<'_>) -> String {
         }
     }
     found + &way_out
+}
+
+/// So many groups are sure of a remedy of theirs.
+const MAX_WAYS: usize = 3;
+
+/// The first remedy of each group, and all others, a round at a time so that no group takes the room of the next.
+fn remedies<'a>(refused: &[Group<'a>]) -> (Vec<&'a str>, Vec<&'a str>) {
+    let of = |group: &Group<'a>| -> Vec<&'a str> {
+        group.outcomes.iter().flat_map(|outcome| &outcome.finding.remedies).map(String::as_str).collect()
+    };
+    let all: Vec<Vec<&str>> = refused.iter().map(of).collect();
+    let longest = all.iter().map(Vec::len).max().unwrap_or_default();
+    let mut in_turn: Vec<&str> = Vec::new();
+    for round in 0..longest {
+        for remedy in all.iter().filter_map(|remedies| remedies.get(round)) {
+            if !in_turn.contains(remedy) {
+                in_turn.push(remedy);
+            }
+        }
+    }
+    let mut first: Vec<&str> = Vec::new();
+    for remedy in all.iter().filter_map(|remedies| remedies.first()) {
+        if !first.contains(remedy) && first.len() < MAX_WAYS {
+            first.push(remedy);
+        }
+    }
+    in_turn.retain(|remedy| !first.contains(remedy));
+    (first, in_turn)
 }
 
 fn label(group: &Group<'_>) -> String {

@@ -41,6 +41,22 @@ fn definition_of_applications_stays_while_one_exists() {
 }
 
 #[test]
+fn every_rule_that_refuses_names_a_way_out_and_the_object_itself_comes_first() {
+    let namespaces: Vec<String> = (0..30).map(|number| format!("Namespace team-{number}")).collect();
+    let lists: Vec<&str> = namespaces.iter().map(String::as_str).collect();
+    let live = namespaces.iter().map(|namespace| object(namespace, "one"));
+    let world = World::new(live.chain([app("one", &lists), crd("applications", "Application")]));
+    let answer = world.delete(&definition("applications"), "alice");
+    refused(
+        &answer,
+        &["takes 1 Application", "kubectl get applications.argoproj.io -A", "> cascade-guard approve team-"],
+    );
+    let (own, below) = (answer.message.find("[control-plane/"), answer.message.find("[namespace-approval]"));
+    assert!(own.is_some() && own < below, "{}", answer.message);
+    assert!(answer.message.chars().count() <= 1000);
+}
+
+#[test]
 fn definition_of_applicationsets_takes_what_they_generated() {
     let set = object("argoproj.io/ApplicationSet argocd/set", "");
     let owner =
