@@ -109,14 +109,17 @@ fn by_argocd(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta) -> Expla
         ["Replace", "Force"].iter().any(|option| in_annotation(meta.annotation(SYNC_OPTIONS), option) == Some("true"));
     // `kubectl auth reconcile`, which Argo CD runs for RBAC, deletes a binding whose roleRef changed.
     let is_binding = object.kind.group == RBAC_GROUP && object.kind.kind.ends_with("Binding");
-    let says_so = |app: &App| {
-        let running = app.running.filter(|_| class(app) == Some(Class::Desired));
-        running.is_some_and(|running| running.replaces || object_replaces || is_binding)
-    };
     // The cascade of an Application that still lists the object passes it by once another one marks it.
     let marked = named_by_marker(inputs, meta);
+    // One that was never compared lists nothing yet; what carries its marker it made before it was made anew.
+    let wants =
+        |id: AppId, app: &App| class(app) == Some(Class::Desired) || (app.never_compared && marked.contains(&id));
+    let says_so = |id: AppId, app: &App| {
+        let running = app.running.filter(|_| wants(id, app));
+        running.is_some_and(|running| running.replaces || object_replaces || is_binding)
+    };
     let owns = |id: &AppId, app: &App| marked.contains(id) && app.terminating.is_none();
-    if let Some((id, _)) = apps.iter().find(|(id, app)| owns(id, app) && says_so(app)) {
+    if let Some((id, _)) = apps.iter().find(|(id, app)| owns(id, app) && says_so(*id, app)) {
         return Explanation::Replacement(*id);
     }
     if let Some((id, _)) = apps.iter().find(|(_, app)| app.terminating.is_some() && app.cascades) {
@@ -128,7 +131,7 @@ fn by_argocd(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta) -> Expla
     for (id, app) in &apps {
         let Some(running) = app.running else { continue };
         // Hooks are deleted and made anew by every sync; the list holds them as hooks or not at all.
-        if is_hook || says_so(app) || (class(app) == Some(Class::Desired) && !running.prune) {
+        if is_hook || says_so(*id, app) || (wants(*id, app) && !running.prune) {
             return Explanation::Replacement(*id);
         }
         // Its list may be older than the revision it syncs.
@@ -172,8 +175,8 @@ fn named_by_marker(inputs: Inputs<'_>, meta: &ObjectMeta) -> Vec<AppId> {
 /// The Application that manages an object which is deleted by hand: the living one its marker names or, where there is
 /// none, the only one that claims it. It is not "another" Application, so its own claim does not stand in the way.
 ///
-/// Argo CD's controller deletes for some Application. Where the marker names none that is known here, that may be one of
-/// another cluster's Argo CD, and whoever claims the object is another.
+/// The Argo CD of another cluster deletes for an Application of its own. Where the marker names none that is known here,
+/// whoever claims the object here is another.
 pub fn manager(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta, user: &str) -> Option<AppId> {
     let inventory = inputs.inventory;
     let alive = |id: &AppId| inventory.app(*id).is_some_and(|app| app.terminating.is_none());
@@ -183,9 +186,16 @@ pub fn manager(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta, user: 
         // Several Argo CDs may have an Application of that name; the one that wants the object is meant.
         ([_, _, ..], _) => named.iter().find(|id| claimants.contains(id)).or(named.first()).copied(),
         ([only], _) => Some(*only),
-        ([], [only]) if !is_sync_identity(inputs, user) => Some(*only),
+        ([], [only]) if !is_foreign(inputs, user, *only) => Some(*only),
         ([], _) => None,
     }
+}
+
+/// Whether `user` is an Argo CD by the policy and not the one whose controllers look after the Application.
+fn is_foreign(inputs: Inputs<'_>, user: &str, id: AppId) -> bool {
+    let lives_in = user.strip_prefix("system:serviceaccount:").and_then(|account| account.split(':').next());
+    let own = inputs.inventory.app(id).is_some_and(|app| lives_in == Some(&*app.controller_namespace));
+    inputs.policy.is_argocd(user) && !own
 }
 
 /// Applications that go together with a generated one: its siblings, once their ApplicationSet is being deleted or the

@@ -93,7 +93,7 @@ pub(super) fn decide(
         newly |= settle(inputs, plan, place, fate, spared);
     }
     if !newly {
-        newly = read_for_unknown_claimants(inputs, plan, &mut names, spared);
+        newly = read_for_unknown_claimants(inputs, plan, manager, &mut names, spared);
     }
     if newly {
         return true;
@@ -103,7 +103,7 @@ pub(super) fn decide(
             item.claimants.clear();
         }
     }
-    plan.unknown_claimants = unknown_claimants(inputs, plan);
+    plan.unknown_claimants = unknown_claimants(inputs, plan, manager);
     false
 }
 
@@ -130,13 +130,14 @@ const PROBES: usize = 8;
 fn read_for_unknown_claimants(
     inputs: Inputs<'_>,
     plan: &mut Plan,
+    manager: Option<AppId>,
     names: &mut Names,
     spared: &mut HashMap<Key, Spared>,
 ) -> bool {
     if inputs.thorough {
         return false;
     }
-    let awaited: HashSet<(ClusterId, String)> = unknown_claimants(inputs, plan)
+    let awaited: HashSet<(ClusterId, String)> = unknown_claimants(inputs, plan, manager)
         .into_iter()
         .filter_map(|id| inputs.inventory.app(id))
         .map(|app| (app.cluster, app.destination.namespace.clone()))
@@ -399,8 +400,8 @@ fn is_root_application(item: &Item) -> bool {
 }
 
 /// Applications never compared that deploy into a namespace the plan touches, or render what an Application of the plan
-/// renders, on the same cluster.
-fn unknown_claimants(inputs: Inputs<'_>, plan: &Plan) -> Vec<AppId> {
+/// renders, on the same cluster. The one that deletes, or manages what is deleted by hand, is none.
+fn unknown_claimants(inputs: Inputs<'_>, plan: &Plan, manager: Option<AppId>) -> Vec<AppId> {
     if inputs.inventory.never_compared().next().is_none() {
         return Vec::new();
     }
@@ -425,7 +426,7 @@ fn unknown_claimants(inputs: Inputs<'_>, plan: &Plan) -> Vec<AppId> {
     let mut found: Vec<AppId> = inputs
         .inventory
         .never_compared()
-        .filter(|id| !plan.apps.contains(id))
+        .filter(|id| !plan.apps.contains(id) && manager != Some(*id))
         .filter(|id| {
             inputs.inventory.app(*id).is_some_and(|app| {
                 app.terminating.is_none() && inputs.policy.watches_applications_in(&app.namespace) && wants(app)

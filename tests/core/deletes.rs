@@ -626,14 +626,42 @@ fn before_the_caches_are_filled_only_what_goes_anyway_may_go() {
 }
 
 #[test]
-fn controller_that_acts_for_an_application_nobody_knows_is_asked_about_claims() {
+fn argo_cd_of_another_cluster_is_asked_about_claims() {
     let role = "rbac.authorization.k8s.io/Role shop/api";
-    let world = World::new([app("new", &[role]), object(role, "of-another-cluster")]);
-    refused(&world.delete(role, CONTROLLER), &["argocd/new"]);
-    // A person, and the dashboard for one, may delete what one Application wants.
-    passes(&world.delete(role, "alice"));
-    passes(&world.delete(role, SERVER));
-    passes(&World::new([object(role, "of-another-cluster")]).delete(role, CONTROLLER));
+    let remote = "system:serviceaccount:kube-system:argocd-manager";
+    let policy = crate::support::policy(json!({"rules": {"sharedClaim": {"mode": "enforce"}},
+        "identities": {"argocd": [CONTROLLER, remote]}}));
+    let world = World::new([app("new", &[role]), object(role, "of-another-cluster")]).under(policy.clone());
+    refused(&world.delete(role, remote), &["argocd/new"]);
+    passes(&World::new([object(role, "of-another-cluster")]).under(policy).delete(role, remote));
+    // A person, the dashboard for one and the Argo CD of the Application itself may delete what one Application wants: the
+    // marker may be that of an Application that was renamed.
+    for user in ["alice", SERVER, CONTROLLER] {
+        passes(&world.delete(role, user));
+    }
+}
+
+#[test]
+fn first_sync_of_an_application_made_anew_replaces_what_carries_its_marker() {
+    let role = "rbac.authorization.k8s.io/Role shop/api";
+    let fresh = |sync: serde_json::Value| {
+        let fresh = with(
+            app("fresh", &[]),
+            "/status",
+            json!({"operationState": {"phase": "Running", "operation": {"sync": sync}}}),
+        );
+        with(fresh, "/spec/destination/namespace", "shop")
+    };
+    let forced = || fresh(json!({"syncOptions": ["Replace=true", "Force=true"]}));
+    passes(&World::new([forced(), object(role, "fresh")]).delete(role, CONTROLLER));
+    refused(&World::new([forced(), object(role, "other")]).delete(role, "alice"), &["argocd/fresh"]);
+    // Another's claim is told, as for any replacement.
+    warned(
+        &World::new([forced(), app("new", &[role]), object(role, "fresh")]).delete(role, CONTROLLER),
+        &["argocd/new"],
+    );
+    // By hand whoever manages it is not another, compared or not.
+    passes(&World::new([fresh(json!({})), object(role, "fresh")]).delete(role, "alice"));
 }
 
 #[test]
