@@ -221,13 +221,13 @@ impl App {
     }
 
     /// Whether an entry of this class is a claim: what a valid list desires; of a list that is stale or in error,
-    /// everything it holds but live hooks (section 9 of the Argo CD facts, `desired_by`), and what its last sync applied:
-    /// that such a list leaves something out says nothing (trap 10).
+    /// everything it holds but live hooks (section 9 of the Argo CD facts, `desired_by`). What only its last sync names is no
+    /// claim: another Application may have taken it over since, and nothing would ever release it.
     pub fn claims_class(&self, class: Class) -> bool {
         match class {
             Class::Desired => true,
-            Class::Prune | Class::Unknown | Class::NoStatus | Class::SyncResult => !self.list_valid(),
-            Class::Hook => false,
+            Class::Prune | Class::Unknown | Class::NoStatus => !self.list_valid(),
+            Class::Hook | Class::SyncResult => false,
         }
     }
 }

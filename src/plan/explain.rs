@@ -112,8 +112,9 @@ fn by_argocd(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta) -> Expla
     // The cascade of an Application that still lists the object passes it by once another one marks it.
     let marked = named_by_marker(inputs, meta);
     // One that was never compared lists nothing yet; what carries its marker it made before it was made anew.
-    let wants =
-        |id: AppId, app: &App| class(app) == Some(Class::Desired) || (app.never_compared && marked.contains(&id));
+    let wants = |id: AppId, app: &App| {
+        class(app).is_some_and(|class| app.claims_class(class)) || (app.never_compared && marked.contains(&id))
+    };
     let says_so = |id: AppId, app: &App| {
         let running = app.running.filter(|_| wants(id, app));
         running.is_some_and(|running| running.replaces || object_replaces || is_binding)
@@ -122,7 +123,9 @@ fn by_argocd(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta) -> Expla
     if let Some((id, _)) = apps.iter().find(|(id, app)| owns(id, app) && says_so(*id, app)) {
         return Explanation::Replacement(*id);
     }
-    if let Some((id, _)) = apps.iter().find(|(_, app)| app.terminating.is_some() && app.cascades) {
+    // Hooks that run before and after a deletion are cleaned up when the cascade's own finalizer is gone already.
+    let ends = |id: &AppId, app: &App| app.cascades || (is_hook && marked.contains(id));
+    if let Some((id, _)) = apps.iter().find(|(id, app)| app.terminating.is_some() && ends(id, app)) {
         return Explanation::Cascade(*id);
     }
     if let Some((id, _)) = apps.iter().find(|(_, app)| app.list_valid() && class(app) == Some(Class::Prune)) {

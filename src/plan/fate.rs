@@ -11,7 +11,7 @@ use crate::{
         Marker,
         digest::Digest,
         sync_options::{HELM_RESOURCE_POLICY, SYNC_OPTIONS, in_annotation},
-        tracking::{self, INSTANCE_LABEL},
+        tracking,
     },
     facts::Reading,
     inventory::{App, AppId, ClusterId, Key, LOCAL},
@@ -340,17 +340,11 @@ fn spared_by(inputs: Inputs<'_>, plan: &Plan, item: &Item, meta: &ObjectMeta) ->
         reason = match tracking::marker(meta, settings) {
             Marker::Instance(instance) if ours(instance) => return None,
             Marker::Instance(instance) => {
-                // Without settings the usual label may be any chart's; it counts only if it names a claimant, and it
-                // must not name an Application of the plan.
-                if settings.is_none() {
-                    let label = meta.label(INSTANCE_LABEL);
-                    if label.is_some_and(ours) {
-                        return None;
-                    }
-                    let by_label = meta.annotation(tracking::TRACKING_ID).is_none();
-                    if by_label && !claimant_named(inputs, item, instance) {
-                        return None;
-                    }
+                // Without settings the usual label may be any chart's: where it is the marker, it counts only if it names a
+                // claimant. A tracking id is written by Argo CD alone.
+                let by_label = settings.is_none() && meta.annotation(tracking::TRACKING_ID).is_none();
+                if by_label && !claimant_named(inputs, item, instance) {
+                    return None;
                 }
                 Some(Spared::OtherMarker(instance.to_owned()))
             }

@@ -8,8 +8,8 @@ use crate::{
     argo::Class,
     decision::{Finding, Severity},
     inventory::AppId,
-    object::ObjectRef,
-    plan::{Explanation, Fate, Item, MAX_ITEMS, Via},
+    object::{ARGO_GROUP, ObjectRef},
+    plan::{Explanation, Fate, Item, MAX_ITEMS, Via, is_sync_identity, manager},
     policy::{OnUnknown, RuleKey},
 };
 
@@ -49,7 +49,9 @@ impl Rule for SharedClaim {
         too_large(deletion, findings);
         unreadable(cx, deletion, findings);
         if deletion.root {
-            unknown_claimants(cx, deletion, findings);
+            if !is_of_others(cx, deletion) {
+                unknown_claimants(cx, deletion, findings);
+            }
             unknown_lists(cx, deletion, findings);
         }
         for finding in &mut findings[before..] {
@@ -246,6 +248,18 @@ fn plan_arguments(object: &ObjectRef) -> String {
     } else {
         format!("{kind} {} -n {}", object.name, object.namespace)
     }
+}
+
+/// Whether an object that goes alone is none that an Application which was never compared may want: something owns it, so
+/// no Argo CD manages it (section 1.4 of the Argo CD facts), or Argo CD deletes it and it carries the marker of an Application
+/// that is known, whose operation the watch may not show yet.
+fn is_of_others(cx: &Context<'_>, deletion: &Deletion) -> bool {
+    let by_its_own = || {
+        is_sync_identity(cx.inputs(), &cx.request.user.username)
+            && manager(cx.inputs(), &deletion.object, &deletion.meta, &cx.request.user.username).is_some()
+    };
+    let goes_alone = !deletion.object.is_namespace() && deletion.object.kind.group != ARGO_GROUP;
+    goes_alone && deletion.plan.items.len() == 1 && (!deletion.meta.owner_references.is_empty() || by_its_own())
 }
 
 fn unknown_claimants(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>) {

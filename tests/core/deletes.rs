@@ -665,19 +665,69 @@ fn first_sync_of_an_application_made_anew_replaces_what_carries_its_marker() {
 }
 
 #[test]
-fn what_an_emptied_list_in_error_once_applied_is_still_claimed() {
+fn what_only_the_last_sync_names_is_no_claim() {
     let role = "rbac.authorization.k8s.io/Role shop/api";
-    let result = |hook: &str| {
-        json!({"reconciledAt": "2026-11-29T11:00:00Z", "sync": {"status": "Unknown"},
-            "conditions": [{"type": "ComparisonError", "message": "no such repository"}], "resources": [],
-            "operationState": {"phase": "Succeeded", "syncResult": {"resources": [{"group": "rbac.authorization.k8s.io",
-                "version": "v1", "kind": "Role", "namespace": "shop", "name": "api", "status": "Synced", "hookType": hook}]}}})
-    };
-    let world = |hook: &str| {
-        let new = with(app("new", &[]), "/status", result(hook));
-        World::new([app("old", &[role]), new, object(role, "old")])
-    };
-    let application = "argoproj.io/Application argocd/old";
-    refused(&world("").delete(application, "alice"), &["argocd/new", "--refresh"]);
-    passes(&world("PreSync").delete(application, "alice"));
+    // `old` synced the Role once; `new` has taken it over since, and now `old` is not compared any more.
+    let old =
+        with(app("old", &["ConfigMap shop/c"]), "/metadata/annotations/argocd.argoproj.io~1skip-reconcile", "true");
+    let result = json!({"phase": "Succeeded", "syncResult": {"resources": [{"group": "rbac.authorization.k8s.io",
+        "version": "v1", "kind": "Role", "namespace": "shop", "name": "api", "status": "Synced"}]}});
+    let old = with(old, "/status/operationState", result);
+    let world = World::new([old, app("new", &[role]), object(role, "new")]);
+    passes(&world.delete("argoproj.io/Application argocd/new", "alice"));
+    passes(&world.delete(role, "alice"));
+}
+
+#[test]
+fn sync_of_an_application_whose_list_is_in_error_replaces_what_it_holds() {
+    let role = "rbac.authorization.k8s.io/Role shop/api";
+    let failing = with(app("new", &[&format!("{role} Unknown")]), "/status/sync/status", "Unknown");
+    let failing = with(failing, "/status/conditions", json!([{"type": "ComparisonError", "message": "m"}]));
+    let replacing =
+        with(failing.clone(), "/operation", json!({"sync": {"syncOptions": ["Replace=true", "Force=true"]}}));
+    passes(&World::new([replacing, object(role, "renamed")]).delete(role, CONTROLLER));
+}
+
+#[test]
+fn hooks_of_an_ending_application_may_be_cleaned_up() {
+    let account = "ServiceAccount shop/cleanup";
+    let hook = with(object(account, "a"), "/metadata/annotations/argocd.argoproj.io~1hook", "PostDelete");
+    let a = with(app("a", &[]), "/metadata/deletionTimestamp", "2026-11-29T11:00:00Z");
+    let a = with(a, "/metadata/finalizers", json!(["post-delete-finalizer.argocd.argoproj.io"]));
+    let fresh = with(with(app("a2", &[]), "/status", json!({})), "/spec/destination/namespace", "shop");
+    passes(&World::new([a.clone(), fresh.clone(), hook.clone()]).delete(account, CONTROLLER));
+    // A person who deletes it, and a hook that another wants, are judged as ever.
+    refused(&World::new([a.clone(), fresh, hook.clone()]).delete(account, "alice"), &["argocd/a2"]);
+    refused(&World::new([a, app("new", &[account]), hook]).delete(account, CONTROLLER), &["argocd/new"]);
+}
+
+#[test]
+fn application_never_compared_is_not_asked_about_what_another_one_marks_or_something_owns() {
+    let binding = "rbac.authorization.k8s.io/RoleBinding shop/api";
+    let fresh = || with(with(app("fresh", &[]), "/status", json!({})), "/spec/destination/namespace", "shop");
+    // The watch may not show yet that `old` runs an operation.
+    passes(&World::new([app("old", &[binding]), fresh(), object(binding, "old")]).delete(binding, CONTROLLER));
+    refused(
+        &World::new([app("old", &[binding]), fresh(), object(binding, "old")]).delete(binding, "alice"),
+        &["fresh"],
+    );
+    let owned =
+        with(object(binding, ""), "/metadata/ownerReferences", json!([{"kind": "Operator", "name": "o", "uid": "u"}]));
+    passes(&World::new([fresh(), owned]).delete(binding, "operator"));
+}
+
+#[test]
+fn tracking_id_is_believed_before_a_label_where_the_method_is_not_known() {
+    let role = "rbac.authorization.k8s.io/Role shop/api";
+    let labelled = with(object(role, "new"), "/metadata/labels", json!({"app.kubernetes.io/instance": "old"}));
+    let apps = || [app("old", &[&format!("{role} OutOfSync")]), app("new", &[role])];
+    passes(
+        &World::new(apps().into_iter().chain([labelled.clone()])).delete("argoproj.io/Application argocd/old", "alice"),
+    );
+    let by_label = argocd_cm(json!({"application.resourceTrackingMethod": "label"}));
+    refused(
+        &World::new(apps().into_iter().chain([labelled, by_label]))
+            .delete("argoproj.io/Application argocd/old", "alice"),
+        &["argocd/new"],
+    );
 }
