@@ -6,9 +6,11 @@ pub mod destination;
 pub mod digest;
 pub mod hook;
 pub mod order;
+mod partial;
 pub mod sync_options;
 pub mod tracking;
 
 pub use application::{Application, Class, Entry};
 pub use destination::{Clusters, Destination};
+pub use partial::partial;
 pub use tracking::{Marker, TrackingId, TrackingMethod};

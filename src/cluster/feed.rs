@@ -10,8 +10,8 @@ use super::watch::Watch;
 use crate::{
     argo::{
         Application, Clusters,
-        application::Spec,
         config::{cluster_secret, sync_accounts, tracking_settings},
+        partial,
     },
     inventory::{Inventory, Names, Project},
     object::ObjectMeta,
@@ -52,7 +52,7 @@ fn not_decoded(watch: Watch, namespace: &str, name: &str, error: &serde_json::Er
         namespace,
         name,
         column = error.column(),
-        "an object cannot be decoded; only its name is known"
+        "an object cannot be decoded; only parts of it are known"
     );
 }
 
@@ -77,25 +77,10 @@ impl InventoryFeed {
                 if self.inventory.read().app_named(namespace, name).is_some() {
                     return;
                 }
-                self.without_status(namespace, name, json)
+                partial(namespace, name, json)
             }
         };
         self.inventory.write().apply_application(&application);
-    }
-
-    /// An Application of which only what it should be can be decoded. The rules take it for one that was never compared:
-    /// nobody knows what it claims where it deploys to.
-    fn without_status(&self, namespace: &str, name: &str, json: &str) -> Application<'static> {
-        #[derive(Deserialize)]
-        struct Wanted {
-            metadata: ObjectMeta,
-            #[serde(default)]
-            spec: Spec,
-        }
-        match serde_json::from_str::<Wanted>(json) {
-            Ok(Wanted { metadata, spec }) => Application { metadata, spec, ..Application::default() },
-            Err(_) => Application { metadata: metadata(self.watch, namespace, name, json), ..Application::default() },
-        }
     }
 }
 
