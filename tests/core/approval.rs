@@ -405,6 +405,27 @@ fn glass_without_groups_is_not_broken() {
     refused(&delete("root", &shop, std::slice::from_ref(&shop), &enforced()), &["nobody approved"]);
 }
 
+#[test]
+fn glass_that_does_not_break_says_why() {
+    let shop = namespace("shop", json!({"cascade-guard.io/break-glass": "INC-9"}));
+    let said = |user: &str, options: &str| delete(user, &shop, std::slice::from_ref(&shop), &with(options)).message;
+    let groups = "breakGlass: {groups: [sre, leads]}";
+    assert!(
+        said("bob", groups).contains(
+            "cascade-guard.io/break-glass is there and waives nothing: bob is in none of its groups (sre, leads)"
+        ),
+        "{}",
+        said("bob", groups)
+    );
+    assert!(said("bob", "{}").contains("waives nothing: the policy names no group"), "{}", said("bob", "{}"));
+    let plain = namespace("shop", json!({}));
+    let message = delete("bob", &plain, std::slice::from_ref(&plain), &with(groups)).message;
+    assert!(!message.contains("waives nothing"), "{message}");
+    let blank = namespace("shop", json!({"cascade-guard.io/break-glass": " "}));
+    let message = delete("oncall", &blank, std::slice::from_ref(&blank), &with(groups)).message;
+    assert!(message.contains("waives nothing: it gives no reason"), "{message}");
+}
+
 // ---- four eyes
 
 #[test]
