@@ -62,11 +62,15 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 async fn examine(args: &Args) -> anyhow::Result<Vec<Check>> {
     let client = args.cluster.connect().await?;
     let user = live::current_user(&client).await?;
-    let policy = live::policy(&client, &args.policy).await?;
+    let (policy, unknown) = live::policy_or_why(&client, &args.policy).await?;
     let canary = args.canary.clone().unwrap_or_else(|| policy.spec.argocd.namespace.clone());
     Ok(vec![
         configuration(&client, &args.configuration).await,
-        modes(&policy, &canary, &user.username),
+        match unknown {
+            // What stands in for it is a guess, and no fact to report.
+            Some(why) => not_known(&why),
+            None => modes(&policy, &canary, &user.username),
+        },
         refusal(&client, &canary).await,
     ])
 }
@@ -113,6 +117,11 @@ async fn configuration(client: &Client, name: &str) -> Check {
         return Check { what, healthy: false, detail };
     }
     Check { what, healthy: true, detail: format!("{} entries, deletes fail closed", webhooks.len()) }
+}
+
+fn not_known(why: &str) -> Check {
+    let detail = format!("{why}, so which rules enforce is not known; name the file with --policy");
+    Check { what: "policy", healthy: false, detail }
 }
 
 /// Whether the policy would refuse the canary at all.
