@@ -200,7 +200,7 @@ async fn confirmed(meta: &ObjectMeta, client: &Client, policy: &Policy) -> anyho
     let mut content =
         status::content(meta, &inventory, &live).await.context("what is in the Namespace cannot be found out")?;
     content.not_read.extend(world.not_read);
-    output::aside(&format!("Namespace {} (UID {})\n{}", meta.name, meta.uid, status::checklist(&content)));
+    output::aside(&format!("Namespace {} (UID {})\n{}", meta.name, meta.uid, status::checklist(&content, false)));
     let answer = output::ask(&format!("Type the name of the Namespace to approve its deletion ({}): ", meta.name))?;
     Ok(answer == meta.name)
 }
