@@ -89,13 +89,15 @@ async fn run_status(namespace: &str, options: &Options) -> anyhow::Result<ExitCo
         let policy = live::policy(&client, &options.world.policy).await?;
         let live = Live::new(client).await?;
         let mut world = live.world_of(namespace).await?;
-        live.add_neighbours(&mut world.snapshot, &policy.spec.argocd.namespace).await?;
-        let mut status = status::read(namespace, &world.snapshot, &live, &policy, clock.now).await?;
-        if world.not_read.is_some() {
+        // Whoever may only approve hears once what that leaves unknown.
+        if world.not_read.is_none() {
+            live.add_neighbours(&mut world.snapshot, &policy.spec.argocd.namespace).await?;
+        } else {
             output::note(
                 "what Applications claim is not known here, so neither is whether their claims would refuse the delete",
             );
         }
+        let mut status = status::read(namespace, &world.snapshot, &live, &policy, clock.now).await?;
         status.content.not_read.extend(world.not_read);
         status
     };
