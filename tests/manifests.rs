@@ -47,6 +47,21 @@ fn base_lists_every_file() {
 }
 
 #[test]
+fn overlay_of_the_readme_renames_the_image_that_ships_and_names_folders_that_exist() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let (_, overlay) = readme.split_once("```yaml\n# overlay/kustomization.yaml\n").unwrap();
+    let overlay: Value = serde_saphyr::from_str(overlay.split_once("```").unwrap().0).unwrap();
+    let listed = |field: &str| overlay[field].as_array().unwrap().clone();
+    for folder in listed("resources").iter().chain(&listed("components")) {
+        let folder = root().join(folder.as_str().unwrap().strip_prefix("../").unwrap());
+        assert!(folder.join("kustomization.yaml").is_file(), "{}", folder.display());
+    }
+    let shipped = &documents("manifests/deployment.yaml")[0]["spec"]["template"]["spec"]["containers"][0]["image"];
+    let renamed = overlay["images"][0]["name"].as_str().unwrap();
+    assert_eq!(shipped.as_str().unwrap().split_once(':').unwrap().0, renamed);
+}
+
+#[test]
 fn every_entry_is_asked_at_a_path_of_its_own_name() {
     for entry in webhooks() {
         let name = entry["name"].as_str().unwrap().strip_suffix(".cascade-guard.io").unwrap();

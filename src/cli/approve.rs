@@ -19,10 +19,10 @@ use super::{
 };
 use crate::{
     object::ObjectMeta,
-    policy::Policy,
+    policy::{POLICY_NAME, Policy},
     rules::approval::{
         APPROVAL_KEYS, APPROVE_GROUP, APPROVE_RESOURCE, APPROVE_VERB, APPROVED_BY, APPROVED_UID, APPROVED_UNTIL,
-        Approval, REASON,
+        Approval, REASON, how_to_check_the_right,
     },
 };
 
@@ -200,7 +200,7 @@ async fn confirmed(meta: &ObjectMeta, client: &Client, policy: &Policy) -> anyho
     let mut content =
         status::content(meta, &inventory, &live).await.context("what is in the Namespace cannot be found out")?;
     content.not_read.extend(world.not_read);
-    output::aside(&format!("Namespace {} (UID {})\n{}", meta.name, meta.uid, status::checklist(&content)));
+    output::aside(&format!("Namespace {} (UID {})\n{}", meta.name, meta.uid, status::checklist(&content, false)));
     let answer = output::ask(&format!("Type the name of the Namespace to approve its deletion ({}): ", meta.name))?;
     Ok(answer == meta.name)
 }
@@ -208,10 +208,33 @@ async fn confirmed(meta: &ObjectMeta, client: &Client, policy: &Policy) -> anyho
 fn lacks_right(user: &str, namespace: &str) -> String {
     format!(
         "{user} may not approve: it takes the verb {APPROVE_VERB} on {APPROVE_RESOURCE}.{APPROVE_GROUP} with the name \
-         {namespace}.\nEither somebody approves for whom this says yes: kubectl auth can-i {APPROVE_VERB} \
-         {APPROVE_RESOURCE}.{APPROVE_GROUP}/{namespace}\nOr a cluster administrator grants it: kubectl create \
-         clusterrolebinding approver-{namespace} --clusterrole=cascade-guard-namespace-approver --user={user}"
+         {namespace}.\n\
+         Let somebody approve to whom this says true:\n  {}\n\
+         Or let a cluster administrator grant you the right, for this Namespace alone:\n{}\n\
+         or for every Namespace:\n  \
+         kubectl create clusterrolebinding namespace-approver --clusterrole=cascade-guard-namespace-approver --user={user}",
+        how_to_check_the_right(namespace),
+        how_to_grant(user, namespace),
     )
+}
+
+/// The right to approve one Namespace, as it is applied. `kubectl create clusterrole` refuses a resource that the API server
+/// does not serve.
+fn how_to_grant(user: &str, namespace: &str) -> String {
+    let role = format!("approve-{namespace}");
+    let group = "rbac.authorization.k8s.io";
+    let api = format!("{group}/v1");
+    let grant = json!({"apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": api, "kind": "ClusterRole", "metadata": {"name": role}, "rules": [
+            {"apiGroups": [APPROVE_GROUP], "resources": [APPROVE_RESOURCE], "resourceNames": [namespace], "verbs": [APPROVE_VERB]},
+            {"apiGroups": [""], "resources": ["namespaces"], "resourceNames": [namespace], "verbs": ["get", "patch"]},
+            {"apiGroups": [APPROVE_GROUP], "resources": ["guardpolicies"], "resourceNames": [POLICY_NAME], "verbs": ["get"]},
+        ]},
+        {"apiVersion": api, "kind": "ClusterRoleBinding", "metadata": {"name": role},
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
+            "subjects": [{"apiGroup": group, "kind": "User", "name": user}]},
+    ]});
+    format!("  kubectl apply -f - <<'EOF'\n{grant}\nEOF")
 }
 
 #[cfg(test)]

@@ -60,14 +60,21 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 async fn examine(args: &Args) -> anyhow::Result<Vec<Check>> {
-    let client = args.cluster.connect().await?;
-    let user = live::current_user(&client).await?;
-    let policy = live::policy(&client, &args.policy).await?;
+    checks(args, &args.cluster.connect().await?).await
+}
+
+async fn checks(args: &Args, client: &Client) -> anyhow::Result<Vec<Check>> {
+    let user = live::current_user(client).await?;
+    let (policy, unknown) = live::policy_or_why(client, &args.policy).await?;
     let canary = args.canary.clone().unwrap_or_else(|| policy.spec.argocd.namespace.clone());
     Ok(vec![
-        configuration(&client, &args.configuration).await,
-        modes(&policy, &canary, &user.username),
-        refusal(&client, &canary).await,
+        configuration(client, &args.configuration).await,
+        match unknown {
+            // What stands in for it is a guess, and no fact to report.
+            Some(why) => not_known(&why),
+            None => modes(&policy, &canary, &user.username),
+        },
+        refusal(client, &canary).await,
     ])
 }
 
@@ -115,6 +122,11 @@ async fn configuration(client: &Client, name: &str) -> Check {
     Check { what, healthy: true, detail: format!("{} entries, deletes fail closed", webhooks.len()) }
 }
 
+fn not_known(why: &str) -> Check {
+    let detail = format!("{why}, so which rules enforce is not known; name the file with --policy");
+    Check { what: "policy", healthy: false, detail }
+}
+
 /// Whether the policy would refuse the canary at all.
 fn modes(policy: &Policy, canary: &str, user: &str) -> Check {
     let subject = Subject { namespace: canary, labels: None, project: None, user };
@@ -151,4 +163,48 @@ async fn refusal(client: &Client, canary: &str) -> Check {
         Err(error) => (false, format!("{tried} says nothing about the guard: {:#}", in_words(error))),
     };
     Check { what, healthy, detail }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    /// An API server that lets the user read nothing but who they are.
+    fn server() -> Client {
+        let service = tower::service_fn(|request: Request<Body>| async move {
+            let (code, answer) = match request.uri().path() {
+                "/apis/authentication.k8s.io/v1/selfsubjectreviews" => {
+                    (201, json!({"metadata": {}, "status": {"userInfo": {"username": "alice"}}}))
+                }
+                path => (
+                    403,
+                    json!({"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403,
+                        "message": format!("{path} is forbidden")}),
+                ),
+            };
+            let body = Body::from(answer.to_string().into_bytes());
+            Ok::<_, std::convert::Infallible>(Response::builder().status(code).body(body).unwrap())
+        });
+        Client::new(service, "default")
+    }
+
+    #[tokio::test]
+    async fn policy_that_cannot_be_read_is_no_fact() {
+        let checks = checks(&Line::parse_from(["doctor"]).args, &server()).await.unwrap();
+        let policy = checks.iter().find(|check| check.what == "policy").unwrap();
+        assert!(!policy.healthy, "{policy:?}");
+        assert!(policy.detail.contains("forbidden") && policy.detail.contains("is not known"), "{policy:?}");
+        assert!(!policy.detail.contains("sharedClaim"), "a guess is reported as the policy: {policy:?}");
+    }
 }

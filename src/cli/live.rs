@@ -113,16 +113,25 @@ pub async fn may(client: &Client, verb: &str, group: &str, resource: &str, name:
 /// The policy of a file, if one is named, or else of the cluster. Where there is none every rule is in audit; where it cannot
 /// be read the approval of Namespaces is taken to be enforced. Both are said.
 pub async fn policy(client: &Client, args: &PolicyArgs) -> anyhow::Result<Policy> {
+    let (policy, unknown) = policy_or_why(client, args).await?;
+    if let Some(why) = unknown {
+        output::note(&format!("{why}; approvals are taken to be enforced, with maxTTL 24h"));
+    }
+    Ok(policy)
+}
+
+/// The same, and why the policy of the cluster is not known, if it is not: then the one returned is a guess.
+pub async fn policy_or_why(client: &Client, args: &PolicyArgs) -> anyhow::Result<(Policy, Option<String>)> {
     if args.policy.is_some() {
-        return args.load();
+        return Ok((args.load()?, None));
     }
     let none = || {
         output::note(&format!("there is no GuardPolicy {POLICY_NAME}, so nothing is refused here; maxTTL is 24h"));
-        args.load()
+        Ok((args.load()?, None))
     };
     let why = match Api::<GuardPolicy>::all(client.clone()).get_opt(POLICY_NAME).await {
         Ok(Some(policy)) => match Policy::new(policy.spec) {
-            Ok(policy) => return Ok(policy.with_ceiling(args.ceiling())),
+            Ok(policy) => return Ok((policy.with_ceiling(args.ceiling()), None)),
             Err(error) => format!("is not valid ({error})"),
         },
         Ok(None) => return none(),
@@ -130,10 +139,9 @@ pub async fn policy(client: &Client, args: &PolicyArgs) -> anyhow::Result<Policy
         Err(kube::Error::Api(status)) if status.code == 404 => return none(),
         Err(error) => format!("cannot be read ({:#})", in_words(error)),
     };
-    output::note(&format!("GuardPolicy {POLICY_NAME} {why}; approvals are taken to be enforced, with maxTTL 24h"));
     let mut spec = GuardPolicySpec::default();
     spec.rules.namespace_approval.mode = Mode::Enforce;
-    Ok(Policy::new(spec)?.with_ceiling(args.ceiling()))
+    Ok((Policy::new(spec)?.with_ceiling(args.ceiling()), Some(format!("GuardPolicy {POLICY_NAME} {why}"))))
 }
 
 /// An error of the API server, in its own words.
@@ -195,6 +203,12 @@ impl Live {
         if let Some(NotRead { what, why }) = not_read {
             bail!("{what} cannot be listed: {why}");
         }
+        self.add_neighbours(&mut snapshot, argocd).await?;
+        Ok(snapshot)
+    }
+
+    /// Adds what stands around Applications and decides how they are read. What the user may not list is named and left out.
+    pub async fn add_neighbours(&self, snapshot: &mut Snapshot, argocd: &str) -> anyhow::Result<()> {
         let mut further = Vec::new();
         for kind in ["ApplicationSet", "AppProject"] {
             match self.everything(&GroupKind::new(ARGO_GROUP, kind)).await {
@@ -224,7 +238,7 @@ impl Live {
             snapshot.put("the cluster", object.to_string())?;
         }
         snapshot.set_cluster_scoped(self.kinds.cluster_scoped());
-        Ok(snapshot)
+        Ok(())
     }
 
     /// One object, whole.

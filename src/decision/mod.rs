@@ -267,6 +267,16 @@ impl Decision {
         self
     }
 
+    /// Adds a note to the refusal, if it is one, in front of its other notes: the last are cut first.
+    #[must_use]
+    pub fn noting(mut self, note: Option<String>) -> Self {
+        let refused = self.outcomes.iter_mut().find(|outcome| outcome.effect == Effect::Refused);
+        if let (Some(refused), Some(note)) = (refused, note) {
+            refused.finding.notes.insert(0, note);
+        }
+        self
+    }
+
     /// Whether the request may go on.
     pub fn allowed(&self) -> bool {
         self.outcomes.iter().all(|outcome| outcome.effect != Effect::Refused)

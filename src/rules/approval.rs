@@ -216,6 +216,19 @@ impl fmt::Display for Problem {
     }
 }
 
+/// The command that says `true` to whoever may approve the deletion of this Namespace, and `false` to anybody else.
+///
+/// `kubectl auth can-i` says no to everybody: it drops the group of a resource that no API server serves. And what kubectl
+/// creates it validates by definitions that not everybody may list.
+pub fn how_to_check_the_right(namespace: &str) -> String {
+    let review = serde_json::json!({
+        "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": {
+            "verb": APPROVE_VERB, "group": APPROVE_GROUP, "resource": APPROVE_RESOURCE, "name": namespace}},
+    });
+    format!("echo '{review}' | kubectl create --validate=false -f - -o 'jsonpath={{.status.allowed}}'")
+}
+
 /// The commands that approve the Namespace `meta` from `now` on: ours, and the same with kubectl alone.
 pub fn how_to_approve(meta: &ObjectMeta, now: Timestamp, policy: &Policy) -> [String; 2] {
     let rule = &policy.spec.rules.namespace_approval;
@@ -224,7 +237,8 @@ pub fn how_to_approve(meta: &ObjectMeta, now: Timestamp, policy: &Policy) -> [St
     // Nobody types fractions of a second.
     let until = now.saturating_add(lasts).unwrap_or(now);
     let until = Timestamp::from_second(until.as_second()).unwrap_or(until);
-    let who = if rule.four_eyes { "ANOTHER_THAN_THE_DELETER" } else { "YOUR_USER_NAME" };
+    // Both lines write the name of whoever types them.
+    let whose = if rule.four_eyes { " # not by whoever deletes it (four eyes)" } else { "" };
     let (long, short) =
         if rule.require_reason { (" --reason \"WHY\"", format!(" {REASON}=\"WHY\"")) } else { ("", String::new()) };
     // Of a Namespace that could not be read the UID is not known; whoever runs the line can read it.
@@ -234,11 +248,28 @@ pub fn how_to_approve(meta: &ObjectMeta, now: Timestamp, policy: &Policy) -> [St
         meta.uid.clone()
     };
     [
-        format!("cascade-guard approve {name} --for {}{long}", written(lasts)),
+        format!("cascade-guard approve {name} --for {}{long}{whose}", written(lasts)),
         format!(
-            "kubectl annotate namespace {name} --overwrite {APPROVED_BY}={who} {APPROVED_UNTIL}={until} {APPROVED_UID}={uid}{short}"
+            "kubectl annotate namespace {name} --overwrite {APPROVED_BY}=YOUR_USER_NAME {APPROVED_UNTIL}={until} \
+             {APPROVED_UID}={uid}{short}{whose}"
         ),
     ]
+}
+
+/// What to do about the `problems` that keep a delete of the Namespace `meta` from going on.
+pub fn remedies(meta: &ObjectMeta, now: Timestamp, policy: &Policy, problems: &[Problem]) -> Vec<String> {
+    let [ours, kubectl] = how_to_approve(meta, now, policy);
+    match problems {
+        // The approval is good, only not for this deleter: who approves once more would write the same name again.
+        [Problem::SameEyes { approver, deleter }] if approver == deleter && !acts_for_argocd(deleter, policy) => vec![
+            format!(
+                "let somebody else than {deleter} delete it while the approval lasts, until {}",
+                Approval::read(meta).until
+            ),
+            format!("or let somebody else than {deleter} approve it: {ours}"),
+        ],
+        _ => vec![ours, kubectl],
+    }
 }
 
 /// A duration as the command line reads it, in its largest whole unit.
@@ -398,6 +429,34 @@ mod tests {
             ]
         );
         assert_eq!(by(CONTROLLER, "bob"), [""; 0]);
+    }
+
+    #[test]
+    fn four_eyes_send_nobody_back_to_the_same_refusal() {
+        let policy = policy("fourEyes: true");
+        let meta = approved("bob", "2026-11-29T20:00:00Z", UID);
+        let advice =
+            |deleter: &str| remedies(&meta, now(), &policy, &problems_at_delete(&meta, now(), &policy, deleter));
+        assert_eq!(
+            advice("bob"),
+            [
+                "let somebody else than bob delete it while the approval lasts, until 2026-11-29T20:00:00Z",
+                "or let somebody else than bob approve it: cascade-guard approve shop --for 2h # not by whoever deletes it (four eyes)"
+            ]
+        );
+        // Nobody approved yet: the deleter hears that it has to be somebody else.
+        for command in remedies(&namespace(&[]), now(), &policy, &[Problem::NotApproved]) {
+            assert!(command.ends_with(" # not by whoever deletes it (four eyes)"), "{command}");
+            assert!(!command.contains("ANOTHER"), "{command}");
+        }
+    }
+
+    #[test]
+    fn right_to_approve_is_asked_for_with_the_group_of_the_resource() {
+        assert_eq!(
+            how_to_check_the_right("shop"),
+            r#"echo '{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{"resourceAttributes":{"group":"cascade-guard.io","name":"shop","resource":"namespacedeletions","verb":"approve"}}}' | kubectl create --validate=false -f - -o 'jsonpath={.status.allowed}'"#
+        );
     }
 
     #[test]

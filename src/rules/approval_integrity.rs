@@ -14,7 +14,7 @@ use super::{
     Context, Rule, RuleMeta,
     approval::{
         APPROVAL_KEYS, APPROVE_GROUP, APPROVE_RESOURCE, APPROVE_VERB, APPROVED_BY, APPROVED_UID, APPROVED_UNTIL,
-        Approval, Problem, how_to_approve,
+        Approval, Problem, how_to_approve, how_to_check_the_right,
     },
 };
 use crate::{
@@ -117,11 +117,8 @@ fn approval(cx: &Context<'_>, old: &ObjectMeta, new: &ObjectMeta, findings: &mut
         )
         .check("approval")
         .detail(format!("Namespace {}: {problem}", old.name));
-        findings.push(if lacks_right {
-            finding.remedy(how_to_get_the_right(&old.name))
-        } else {
-            finding.remedy(ours).remedy(kubectl)
-        });
+        let [first, second] = if lacks_right { how_to_get_the_right(&old.name) } else { [ours, kubectl] };
+        findings.push(finding.remedy(first).remedy(second));
     }
 }
 
@@ -165,11 +162,14 @@ fn right_to_approve(cx: &Context<'_>, namespace: &str) -> Right {
     }
 }
 
-fn how_to_get_the_right(namespace: &str) -> String {
-    format!(
-        "let someone do it for whom this says yes: kubectl auth can-i {APPROVE_VERB} {APPROVE_RESOURCE}.{APPROVE_GROUP}/{namespace}; \
-         a cluster administrator grants it with a ClusterRole that holds this verb"
-    )
+fn how_to_get_the_right(namespace: &str) -> [String; 2] {
+    [
+        format!("{} # let somebody do it to whom this says true", how_to_check_the_right(namespace)),
+        format!(
+            "or let a cluster administrator grant you the verb {APPROVE_VERB} on {APPROVE_RESOURCE}.{APPROVE_GROUP} \
+             {namespace}: see docs/approvals.md"
+        ),
+    ]
 }
 
 // ---- labels
@@ -182,6 +182,7 @@ fn labels(cx: &Context<'_>, old: &ObjectMeta, new: &ObjectMeta, findings: &mut V
     }
     let Right::Missing(why) = right_to_approve(cx, &old.name) else { return };
     for weakening in weaker {
+        let [check, grant] = how_to_get_the_right(&old.name);
         let mut finding = Finding::new(
             &META,
             Severity::Deny,
@@ -197,7 +198,8 @@ fn labels(cx: &Context<'_>, old: &ObjectMeta, new: &ObjectMeta, findings: &mut V
             weakening.from.as_str(),
             weakening.decided_by
         ))
-        .remedy(how_to_get_the_right(&old.name));
+        .remedy(check)
+        .remedy(grant);
         finding.key = Some(weakening.rule);
         findings.push(finding);
     }

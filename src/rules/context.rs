@@ -209,6 +209,18 @@ impl<'a> Context<'a> {
             return Some(BrokenGlass { reason, lasts: true });
         }
         let member = self.policy.may_break_glass(&self.request.user.groups);
+        self.stored()?;
+        match self.written_on_glass().filter(|reason| !reason.trim().is_empty()) {
+            Some(reason) if member => Some(BrokenGlass { reason: reason.to_owned(), lasts: true }),
+            None if member && !configured.require_reason => {
+                Some(BrokenGlass { reason: format!("by {}", self.request.user.username), lasts: false })
+            }
+            _ => None,
+        }
+    }
+
+    /// What is written under [`BREAK_GLASS`] on the object that is deleted, whoever deletes it.
+    fn written_on_glass(&self) -> Option<&str> {
         let (_, meta) = self.stored()?;
         // Its ApplicationSet takes off whatever is written on a generated Application.
         let on_its_set = || {
@@ -216,13 +228,27 @@ impl<'a> Context<'a> {
             let id = self.inventory.app_named(&target.namespace, &target.name).filter(|_| target.is_application())?;
             self.inventory.broken_glass(self.inventory.app(id)?)
         };
-        let written = meta.annotation(BREAK_GLASS).or_else(on_its_set).filter(|reason| !reason.trim().is_empty());
-        match written {
-            Some(reason) if member => Some(BrokenGlass { reason: reason.to_owned(), lasts: true }),
-            None if member && !configured.require_reason => {
-                Some(BrokenGlass { reason: format!("by {}", self.request.user.username), lasts: false })
-            }
-            _ => None,
+        meta.annotation(BREAK_GLASS).or_else(on_its_set)
+    }
+
+    /// Why the key that is there waives nothing, for whoever wrote it and is refused all the same. Asked only where
+    /// [`Self::break_glass`] found no reason.
+    pub(super) fn glass_holds(&self) -> Option<String> {
+        if self.request.operation != Operation::Delete {
+            return None;
         }
+        let written = self.written_on_glass()?;
+        let groups = &self.policy.spec.break_glass.groups;
+        let user = &self.request.user;
+        let why = if groups.is_empty() {
+            "the policy names no group that may break the glass (spec.breakGlass.groups)".to_owned()
+        } else if !self.policy.may_break_glass(&user.groups) {
+            format!("{} is in none of its groups ({})", user.username, groups.join(", "))
+        } else if written.trim().is_empty() {
+            "it gives no reason".to_owned()
+        } else {
+            return None;
+        };
+        Some(format!("{BREAK_GLASS} is there and waives nothing: {why}"))
     }
 }

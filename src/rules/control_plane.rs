@@ -6,7 +6,7 @@ use std::fmt;
 
 use super::{
     Context, Deletion, Rule, RuleMeta,
-    approval::{Approval, how_to_approve},
+    approval::{Approval, Problem, remedies},
     namespace_approval,
 };
 use crate::{
@@ -192,8 +192,8 @@ fn namespace(cx: &Context<'_>, deletion: &Deletion, item: &Item, findings: &mut 
     let unread = ObjectMeta { name: name.to_owned(), ..ObjectMeta::default() };
     let problems = match &meta {
         Ok(meta) if meta.is_terminating() => return,
-        Ok(meta) => !namespace_approval::problems(cx, deletion, meta).is_empty(),
-        Err(_) => true,
+        Ok(meta) => namespace_approval::problems(cx, deletion, meta),
+        Err(_) => vec![Problem::NotApproved],
     };
     let meta = meta.unwrap_or(unread);
 
@@ -215,7 +215,7 @@ fn namespace(cx: &Context<'_>, deletion: &Deletion, item: &Item, findings: &mut 
     if elsewhere > 0 {
         parts.push(format!("{} elsewhere would have no controller and hang", count(elsewhere, "Application")));
     }
-    let severity = if problems { Severity::Deny } else { Severity::Warn };
+    let severity = if problems.is_empty() { Severity::Warn } else { Severity::Deny };
     let mut finding = Finding::new(
         &META,
         severity,
@@ -225,7 +225,7 @@ fn namespace(cx: &Context<'_>, deletion: &Deletion, item: &Item, findings: &mut 
     .check("namespace")
     .detail(format!("{object}: {}", parts.join("; ")));
     Approval::read(&meta).by.clone_into(&mut finding.approved_by);
-    finding.remedies.extend(how_to_approve(&meta, cx.now, cx.policy));
+    finding.remedies.extend(remedies(&meta, cx.now, cx.policy, &problems));
     finding.remedies.push(format!("cascade-guard plan namespace {name} shows everything that would go"));
     findings.push(finding);
 }

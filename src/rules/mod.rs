@@ -147,7 +147,9 @@ fn decide(cx: &Context<'_>) -> Decision {
         }
         rule.check(cx, &mut findings);
     }
-    let decision = Decision::new(findings, policy, inventory, &request.user.username, now, cx.break_glass());
+    let glass = cx.break_glass();
+    let holds = if glass.is_none() { cx.glass_holds() } else { None };
+    let decision = Decision::new(findings, policy, inventory, &request.user.username, now, glass).noting(holds);
     if request.operation == Operation::Delete {
         decision.foretold(&request.target, policy, inventory, now)
     } else {

@@ -2,7 +2,7 @@
 
 use super::{
     Context, Deletion, Rule, RuleMeta,
-    approval::{Approval, Problem, how_to_approve, problems_at_delete},
+    approval::{Approval, Problem, problems_at_delete, remedies},
     namespace_content,
 };
 use crate::{
@@ -108,13 +108,14 @@ pub(super) fn read(cx: &Context<'_>, object: &ObjectRef) -> Option<Result<Object
 
 /// The refusal of a Namespace that is not approved; `None` if it is.
 fn judge(cx: &Context<'_>, deletion: &Deletion, object: &ObjectRef, meta: &ObjectMeta) -> Option<Finding> {
-    let problems: Vec<String> = problems(cx, deletion, meta).iter().map(ToString::to_string).collect();
+    let problems = problems(cx, deletion, meta);
     if problems.is_empty() {
         return None;
     }
-    let mut finding = Finding::new(&META, Severity::Deny, object.clone(), SUMMARY)
-        .detail(format!("{object}: {}", problems.join("; ")));
-    finding.remedies.extend(how_to_approve(meta, cx.now, cx.policy));
+    let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let mut finding =
+        Finding::new(&META, Severity::Deny, object.clone(), SUMMARY).detail(format!("{object}: {}", said.join("; ")));
+    finding.remedies.extend(remedies(meta, cx.now, cx.policy, &problems));
     finding.scopes = deletion.scopes(object);
     Approval::read(meta).by.clone_into(&mut finding.approved_by);
     Some(finding)

@@ -158,11 +158,7 @@ fn finding(deletion: &Deletion, who: &Who, things: &[ObjectRef], workloads: &Wor
     )
     .detail(format!("{workloads} {verb} {lost}: leader election through the API stops"));
     if let Some(workload) = workloads.names.first() {
-        finding.remedies.push(format!(
-            "give it another ServiceAccount first: kubectl -n {} set serviceaccount {} OTHER",
-            workload.namespace,
-            kubectl_name(workload)
-        ));
+        finding.remedies.push(give_another(workload));
     }
     if *first != deletion.object {
         let namespace = if first.namespace.is_empty() { String::new() } else { format!(" -n {}", first.namespace) };
@@ -172,6 +168,25 @@ fn finding(deletion: &Deletion, who: &Who, things: &[ObjectRef], workloads: &Wor
             .push(format!("or keep it through the cascade: kubectl{namespace} annotate {what} {KEEP} --overwrite"));
     }
     Some(finding)
+}
+
+/// How a workload gets another ServiceAccount. `kubectl set serviceaccount` changes the template that Pods are made from;
+/// where there is none, or where it cannot be changed, the API server refuses.
+fn give_another(workload: &ObjectRef) -> String {
+    let ObjectRef { kind, namespace, .. } = workload;
+    match (kind.group.as_str(), kind.kind.as_str()) {
+        ("apps", "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet")
+        | ("batch", "CronJob")
+        | ("", "ReplicationController") => format!(
+            "give it another ServiceAccount first: kubectl -n {namespace} set serviceaccount {} OTHER",
+            kubectl_name(workload)
+        ),
+        ("", "Pod") | ("batch", "Job") => format!(
+            "make {workload} anew under another ServiceAccount first (spec{}.serviceAccountName cannot be changed in place)",
+            if kind.kind == "Job" { ".template.spec" } else { "" }
+        ),
+        _ => format!("give it another ServiceAccount first, where the manifest of {workload} names it"),
+    }
 }
 
 /// What makes a cascade pass an object by.

@@ -405,6 +405,27 @@ fn glass_without_groups_is_not_broken() {
     refused(&delete("root", &shop, std::slice::from_ref(&shop), &enforced()), &["nobody approved"]);
 }
 
+#[test]
+fn glass_that_does_not_break_says_why() {
+    let shop = namespace("shop", json!({"cascade-guard.io/break-glass": "INC-9"}));
+    let said = |user: &str, options: &str| delete(user, &shop, std::slice::from_ref(&shop), &with(options)).message;
+    let groups = "breakGlass: {groups: [sre, leads]}";
+    assert!(
+        said("bob", groups).contains(
+            "cascade-guard.io/break-glass is there and waives nothing: bob is in none of its groups (sre, leads)"
+        ),
+        "{}",
+        said("bob", groups)
+    );
+    assert!(said("bob", "{}").contains("waives nothing: the policy names no group"), "{}", said("bob", "{}"));
+    let plain = namespace("shop", json!({}));
+    let message = delete("bob", &plain, std::slice::from_ref(&plain), &with(groups)).message;
+    assert!(!message.contains("waives nothing"), "{message}");
+    let blank = namespace("shop", json!({"cascade-guard.io/break-glass": " "}));
+    let message = delete("oncall", &blank, std::slice::from_ref(&blank), &with(groups)).message;
+    assert!(message.contains("waives nothing: it gives no reason"), "{message}");
+}
+
 // ---- four eyes
 
 #[test]
@@ -414,7 +435,10 @@ fn approver_may_not_delete_with_four_eyes_and_argocd_may_unless_it_approved() {
     let app = application("shop", &["shop"]);
     let world = [app.clone(), shop.clone()];
     refused(&delete("alice", &shop, std::slice::from_ref(&shop), &policy), &["may not delete it (four eyes)"]);
-    refused(&delete("alice", &app, &world, &policy), &["may not delete it (four eyes)"]);
+    // To approve once more would only write the same name again.
+    let words =
+        ["may not delete it (four eyes)", "\n> let somebody else than alice delete it while the approval lasts"];
+    refused(&delete("alice", &app, &world, &policy), &words);
     silent(&delete("bob", &app, &world, &policy));
     let world = [terminating(app.clone(), "2026-11-29T11:59:00Z"), shop.clone()];
     silent(&delete(CONTROLLER, &shop, &world, &policy));

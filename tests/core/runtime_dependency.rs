@@ -77,6 +77,43 @@ fn cascade_that_takes_the_account_of_pods_that_stay_is_told() {
 }
 
 #[test]
+fn only_what_kubectl_can_change_is_advised_to_be_changed_with_it() {
+    let enforce = policy(json!({"rules": {"runtimeDependency": {"mode": "enforce"}}}));
+    let advice = |workload: Value, group: &str, kind: &str| {
+        let pod =
+            if kind == "Pod" { pod("flink/x", "flink") } else { owned(pod("flink/x-1", "flink"), group, kind, "x") };
+        let world = cluster([vec![app("rbac", &[ACCOUNT]), workload, pod], rbac(&[ACCOUNT])]).under(enforce.clone());
+        let message = world.delete(ROOT, "alice").message;
+        message.split_once("What to do:\n").unwrap().1.lines().next().unwrap().to_owned()
+    };
+    for (group, kind) in
+        [("apps", "StatefulSet"), ("apps", "DaemonSet"), ("apps", "ReplicaSet"), ("", "ReplicationController")]
+    {
+        let text = if group.is_empty() { format!("{kind} flink/x") } else { format!("{group}/{kind} flink/x") };
+        let said = advice(object(&text, ""), group, kind);
+        assert!(said.ends_with(&format!("set serviceaccount {}/x OTHER", kind.to_lowercase())), "{said}");
+    }
+    // The API server refuses it: "pod updates may not change fields other than …", "spec.template: field is immutable".
+    for (group, kind, words) in [
+        (
+            "",
+            "Pod",
+            "make Pod flink/x anew under another ServiceAccount first (spec.serviceAccountName cannot be changed",
+        ),
+        (
+            "batch",
+            "Job",
+            "make Job flink/x anew under another ServiceAccount first (spec.template.spec.serviceAccountName",
+        ),
+        ("flink.apache.org", "FlinkDeployment", "where the manifest of FlinkDeployment flink/x names it"),
+    ] {
+        let text = if group.is_empty() { format!("{kind} flink/x") } else { format!("{group}/{kind} flink/x") };
+        let said = advice(object(&text, ""), group, kind);
+        assert!(said.contains(words) && !said.contains("kubectl"), "{said}");
+    }
+}
+
+#[test]
 fn rights_are_followed_from_roles_and_bindings_to_pods() {
     for object in [ROLE, BINDING] {
         let world = cluster([vec![app("rbac", &[object])], rbac(&[object]), workload()]);

@@ -75,8 +75,11 @@ pub struct Row {
 
 /// The Namespaces that carry anything of an approval or wait for one, by name.
 pub fn rows(inventory: &Inventory, policy: &Policy, now: Timestamp) -> Vec<Row> {
+    // What goes already needs no approval any more.
+    let concerned = |meta: &&ObjectMeta| !(meta.is_terminating() && Approval::read(meta).is_absent());
     let mut rows: Vec<Row> = inventory
         .namespaces()
+        .filter(concerned)
         .map(|meta| row(meta, inventory, policy, now))
         .filter(|row| row.state != State::None)
         .collect();
@@ -107,11 +110,11 @@ fn state(
     wanted_by: &[String],
     now: Timestamp,
 ) -> State {
-    if approval.is_absent() {
-        return if wanted_by.is_empty() { State::None } else { State::Pending };
-    }
     if meta.is_terminating() {
         return State::Deleting;
+    }
+    if approval.is_absent() {
+        return if wanted_by.is_empty() { State::None } else { State::Pending };
     }
     match problems {
         [] if approval.end().is_some_and(|end| end.duration_since(now) <= SOON) => State::Ending,

@@ -88,7 +88,15 @@ async fn run_status(namespace: &str, options: &Options) -> anyhow::Result<ExitCo
         let client = options.cluster.connect().await?;
         let policy = live::policy(&client, &options.world.policy).await?;
         let live = Live::new(client).await?;
-        let world = live.world_of(namespace).await?;
+        let mut world = live.world_of(namespace).await?;
+        // Whoever may only approve hears once what that leaves unknown.
+        if world.not_read.is_none() {
+            live.add_neighbours(&mut world.snapshot, &policy.spec.argocd.namespace).await?;
+        } else {
+            output::note(
+                "what Applications claim is not known here, so neither is whether their claims would refuse the delete",
+            );
+        }
         let mut status = status::read(namespace, &world.snapshot, &live, &policy, clock.now).await?;
         status.content.not_read.extend(world.not_read);
         status

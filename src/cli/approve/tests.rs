@@ -140,7 +140,25 @@ async fn who_lacks_the_right_is_told_and_nothing_is_sent() {
     assert_eq!(run_against("shop --yes", &client, &policy("")).await.unwrap(), ExitCode::from(1));
     assert!(patches.lock().unwrap().is_empty());
     let said = lacks_right("bob", "shop");
-    assert!(said.contains("--user=bob") && said.contains("namespacedeletions.cascade-guard.io/shop"), "{said}");
+    assert!(said.contains(&how_to_check_the_right("shop")), "{said}");
+}
+
+#[test]
+fn grant_for_one_namespace_reaches_no_other() {
+    let said = lacks_right("bob", "shop");
+    let (_, applied) = said.split_once("<<'EOF'\n").unwrap();
+    let (applied, wider) = applied.split_once("\nEOF\n").unwrap();
+    let grant: Value = serde_json::from_str(applied).unwrap();
+    let [role, binding] = grant["items"].as_array().unwrap().as_slice() else { panic!("{grant}") };
+    assert_eq!(
+        role["rules"][0],
+        json!({"apiGroups": ["cascade-guard.io"], "resources": ["namespacedeletions"], "resourceNames": ["shop"], "verbs": ["approve"]})
+    );
+    assert!(role["rules"].as_array().unwrap().iter().all(|rule| rule["resourceNames"].is_array()), "{role}");
+    assert_eq!(binding["roleRef"]["name"], role["metadata"]["name"]);
+    assert_eq!(binding["subjects"][0]["name"], "bob");
+    // What covers every Namespace says so, and is not called after one.
+    assert!(wider.starts_with("or for every Namespace:") && !wider.contains("shop"), "{wider}");
 }
 
 #[tokio::test]
