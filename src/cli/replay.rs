@@ -34,14 +34,21 @@ const MAX_ROWS: usize = 50;
 
 /// Exit 1 if something would be refused or, with `--against`, answered differently.
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let policy = args.world.policy.load()?;
     let against = PolicyArgs { policy: args.against.clone(), mode_ceiling: None };
     let against = args.against.is_some().then(|| against.load()).transpose()?;
     let recording = read(&args.files)?;
-    let snapshot = args.world.snapshot()?;
-    let mut world = match snapshot {
-        Some(snapshot) => World::from(snapshot),
-        None if args.build_world => World::new(&policy.spec.argocd.namespace)?,
+    let (mut world, policy) = match args.world.snapshot()? {
+        Some((snapshot, policy)) => {
+            // What follows the requests may begin with nothing.
+            if !args.build_world {
+                args.world.ensure_holds(&snapshot, &[])?;
+            }
+            (World::from(snapshot), policy)
+        }
+        None if args.build_world => {
+            let policy = args.world.policy.load()?;
+            (World::new(&policy.spec.argocd.namespace)?, policy)
+        }
         None => {
             bail!("replay needs --snapshot with the cluster as it was, or --build-world to build it from the requests")
         }

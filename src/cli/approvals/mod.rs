@@ -14,6 +14,7 @@ use super::{
     output::{self, Format},
     world::WorldArgs,
 };
+use crate::object::GroupKind;
 
 /// Arguments of `approvals`.
 #[derive(Debug, clap::Args)]
@@ -62,8 +63,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 async fn run_list(options: &Options) -> anyhow::Result<ExitCode> {
-    let (snapshot, policy) = if let Some(snapshot) = options.world.snapshot()? {
-        (snapshot, options.world.policy.load()?)
+    let (snapshot, policy) = if let Some((snapshot, policy)) = options.world.snapshot()? {
+        // Approvals stand on Namespaces.
+        options.world.ensure_holds(&snapshot, &[GroupKind::new("", "Namespace")])?;
+        (snapshot, policy)
     } else {
         let client = options.cluster.connect().await?;
         let policy = live::policy(&client, &options.world.policy).await?;
@@ -81,8 +84,8 @@ async fn run_list(options: &Options) -> anyhow::Result<ExitCode> {
 
 async fn run_status(namespace: &str, options: &Options) -> anyhow::Result<ExitCode> {
     let clock = Clock::system(options.world.now());
-    let status = if let Some(snapshot) = options.world.snapshot()? {
-        let policy = options.world.policy.load()?;
+    let status = if let Some((snapshot, policy)) = options.world.snapshot()? {
+        options.world.ensure_holds(&snapshot, &[])?;
         status::read(namespace, &snapshot, &snapshot, &policy, clock.now).await?
     } else {
         let client = options.cluster.connect().await?;

@@ -8,7 +8,7 @@ use crate::plan::{Item, Plan, Via};
 pub(super) fn draw(report: &Report, plan: Option<&Plan>) -> String {
     let mut text = String::new();
     let verdict = if report.allowed { "would be admitted" } else { "would be refused" };
-    let _ = writeln!(text, "Deleting {} {verdict}.", report.object);
+    let _ = writeln!(text, "Deleting {} as {} {verdict}.", report.object, report.user);
     let count = |fate: &str| report.objects.iter().filter(|row| row.fate == fate).count();
     let _ =
         writeln!(text, "{} deleted, {} contested, {} spared\n", count("deleted"), count("contested"), count("spared"));
