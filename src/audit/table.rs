@@ -32,7 +32,7 @@ pub fn draw(document: &Document) -> String {
         vec![failed.sentence(), format!("  {verdict}")]
     });
     let wrong: Vec<&Refusal> = audit.refusals.iter().filter(|refusal| !refusal.expected).collect();
-    section(&mut text, "Deletes that take too much", &wrong, |refusal| refused(refusal));
+    section_of(&mut text, "Deletes that take too much", audit.too_much(), &wrong, |refusal| refused(refusal));
     section(&mut text, "Stuck in Terminating", &audit.terminating, stuck);
     section(&mut text, "Hooks whose order cannot work", &audit.hooks, |finding| {
         vec![format!("{}  [{}] {}", finding.object, finding.label(), finding.sentence())]
@@ -102,10 +102,15 @@ pub fn draw(document: &Document) -> String {
 }
 
 fn section<T>(text: &mut String, title: &str, rows: &[T], draw: impl Fn(&T) -> Vec<String>) {
+    section_of(text, title, rows.len(), rows, draw);
+}
+
+/// A section about `number` objects, of which some may have several rows.
+fn section_of<T>(text: &mut String, title: &str, number: usize, rows: &[T], draw: impl Fn(&T) -> Vec<String>) {
     if rows.is_empty() {
         return;
     }
-    let _ = writeln!(text, "\n{title} ({}):", rows.len());
+    let _ = writeln!(text, "\n{title} ({number}):");
     for row in rows.iter().take(MAX_ROWS) {
         for line in draw(row) {
             let _ = writeln!(text, "  {line}");

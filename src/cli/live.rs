@@ -44,6 +44,9 @@ pub struct ClusterArgs {
     context: Option<String>,
 }
 
+/// Why a command that can also read files needs a cluster.
+pub const NO_SNAPSHOT: &str = "without --snapshot a cluster is asked";
+
 /// So long a command waits for one read.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -353,7 +356,7 @@ impl Opened {
         if let Some((snapshot, policy, inventory)) = world.open()? {
             return Ok(Self { policy, snapshot, inventory, live: None });
         }
-        let client = cluster.connect().await?;
+        let client = cluster.connect().await.context(NO_SNAPSHOT)?;
         let policy = policy(&client, &world.policy).await?;
         Self::live(client, policy).await
     }
@@ -394,7 +397,9 @@ impl Opened {
         match live.object(&object).await {
             Reading::Found(raw) => Ok((object, raw.get().to_owned())),
             Reading::NotFound => bail!("{}", missing()),
-            Reading::Unreadable(why) | Reading::Forbidden(why) => bail!("{object} could not be read: {why}"),
+            // Most reasons name the object themselves.
+            Reading::Unreadable(why) | Reading::Forbidden(why) if why.contains(&object.to_string()) => bail!("{why}"),
+            Reading::Unreadable(why) | Reading::Forbidden(why) => bail!("{object} cannot be read: {why}"),
         }
     }
 }

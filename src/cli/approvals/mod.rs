@@ -6,11 +6,12 @@ mod times;
 
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::Subcommand;
 
 pub use self::times::Clock;
 use super::{
-    live::{self, ClusterArgs, Live},
+    live::{self, ClusterArgs, Live, NO_SNAPSHOT},
     output::{self, Format},
     world::WorldArgs,
 };
@@ -68,7 +69,7 @@ async fn run_list(options: &Options) -> anyhow::Result<ExitCode> {
         options.world.ensure_holds(&snapshot, &[GroupKind::new("", "Namespace")])?;
         (snapshot, policy)
     } else {
-        let client = options.cluster.connect().await?;
+        let client = options.cluster.connect().await.context(NO_SNAPSHOT)?;
         let policy = live::policy(&client, &options.world.policy).await?;
         let world = Live::new(client).await?.world().await?;
         if let Some(unread) = world.not_read {
@@ -88,7 +89,7 @@ async fn run_status(namespace: &str, options: &Options) -> anyhow::Result<ExitCo
         options.world.ensure_holds(&snapshot, &[])?;
         status::read(namespace, &snapshot, &snapshot, &policy, clock.now).await?
     } else {
-        let client = options.cluster.connect().await?;
+        let client = options.cluster.connect().await.context(NO_SNAPSHOT)?;
         let policy = live::policy(&client, &options.world.policy).await?;
         let live = Live::new(client).await?;
         let world = live.world_of(namespace).await?;
