@@ -166,3 +166,39 @@ pub(super) fn age(seconds: i64) -> String {
         (days, hours) => format!("{days}d{hours}h"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        audit::{Audit, html},
+        object::ObjectRef,
+    };
+
+    #[test]
+    fn object_that_two_rules_refuse_counts_once() {
+        let refusal = |name: &str, rule: &'static str| Refusal {
+            object: ObjectRef::application("argocd", name),
+            rule: rule.into(),
+            check: "".into(),
+            mode: Mode::Enforce,
+            decided_by: String::new(),
+            refused: true,
+            expected: false,
+            summary: "it takes too much".to_owned(),
+            details: Vec::new(),
+            count: 1,
+            claimants: Vec::new(),
+            remedies: vec!["cascade-guard crds   # a command".to_owned(), "a sentence".to_owned()],
+        };
+        let refusals = vec![refusal("a", "shared-claim"), refusal("a", "control-plane"), refusal("b", "shared-claim")];
+        let audit = Audit { refusals, ..Audit::default() };
+        let document = Document::new(audit, jiff::Timestamp::UNIX_EPOCH, None);
+        assert!(draw(&document).contains("Deletes that take too much (2):"), "{}", draw(&document));
+        let page = html::page(&document);
+        let tile = r#"<span class="number">2</span> <span class="label">deletes that take too much"#;
+        assert!(page.replace("</span><span", "</span> <span").contains(tile), "{page}");
+        // A sentence is not set as something to type.
+        assert!(page.contains("<pre>cascade-guard crds") && page.contains("<p>a sentence</p>"), "{page}");
+    }
+}
