@@ -242,6 +242,9 @@ pub fn decode(body: &[u8]) -> Result<Request<'_>, DecodeError> {
     };
     let object = wire.object.map(Object::new).transpose().map_err(|error| malformed("object", &error))?;
     let old_object = wire.old_object.map(Object::new).transpose().map_err(|error| malformed("oldObject", &error))?;
+    // An object without a name is none: one that is to be deleted is then looked up, as if it had not been sent.
+    let nameless = |object: &Object<'_>| object.meta.name.is_empty() && !wire.name.is_empty();
+    let old_object = old_object.filter(|object| wire.operation != Operation::Delete || !nameless(object));
     let target = target(&wire, object.as_ref().or(old_object.as_ref()).map(|object| &object.meta));
     Ok(Request {
         uid: wire.uid,
@@ -261,10 +264,11 @@ fn target(wire: &Wire<'_>, meta: Option<&ObjectMeta>) -> ObjectRef {
     let kind = GroupKind { group: wire.kind.group.clone(), kind: wire.kind.kind.clone() };
     let (namespace, name) = match meta {
         Some(meta) => {
-            let name = if meta.name.is_empty() { &wire.name } else { &meta.name };
-            (meta.namespace.clone(), name.clone())
+            let or = |own: &String, sent: &String| if own.is_empty() { sent.clone() } else { own.clone() };
+            // For a Namespace the request carries the Namespace's own name as its namespace.
+            let namespace = if kind.is("", "Namespace") { String::new() } else { or(&meta.namespace, &wire.namespace) };
+            (namespace, or(&meta.name, &wire.name))
         }
-        // For a Namespace the request carries the Namespace's own name as its namespace.
         None if kind.is("", "Namespace") => (String::new(), wire.name.clone()),
         None => (wire.namespace.clone(), wire.name.clone()),
     };
@@ -307,6 +311,22 @@ mod tests {
         );
         let request = decode(body.as_bytes()).unwrap();
         assert_eq!(request.target, ObjectRef::new("", "Role", "shop", "api"));
+    }
+
+    #[test]
+    fn what_the_object_does_not_say_of_itself_the_request_says() {
+        let of = |object: &str| {
+            review(&format!(
+                r#"{{"uid":"1","kind":{{"group":"","version":"v1","kind":"Role"}},"operation":"DELETE","name":"api",
+                    "namespace":"shop","object":null,"oldObject":{object},"options":null}}"#
+            ))
+        };
+        for (object, sent) in [(r#"{"metadata":{"name":"api"}}"#, true), ("{}", false), (r#"{"metadata":{}}"#, false)] {
+            let body = of(object);
+            let request = decode(body.as_bytes()).unwrap();
+            assert_eq!(request.target, ObjectRef::new("", "Role", "shop", "api"), "{object}");
+            assert_eq!(request.old_object.is_some(), sent, "{object}");
+        }
     }
 
     #[test]

@@ -224,6 +224,6 @@ fn failed_open(failed: &FailedOpen) -> Option<ReportFinding> {
         format!("{}; it would have been refused: {}", failed.sentence(), reasons.join("; ")),
     );
     found.claimants = failed.refusals.iter().flat_map(|refusal| refusal.claimants.iter().cloned()).collect();
-    found.remedies.push("argocd app sync of each claimant brings back what it lost".to_owned());
+    found.remedies.push("sync each claimant: that brings back what it lost".to_owned());
     Some(found)
 }

@@ -116,6 +116,12 @@ pub struct Audit {
 }
 
 impl Audit {
+    /// How many Applications and ApplicationSets take too much: each counts once, however many rules say so.
+    pub fn too_much(&self) -> usize {
+        let wrong = self.refusals.iter().filter(|refusal| !refusal.expected);
+        wrong.map(|refusal| &refusal.object).collect::<std::collections::HashSet<_>>().len()
+    }
+
     /// How many Namespaces a rule keeps, or would keep if it enforced.
     pub fn guarded(&self) -> usize {
         let names: std::collections::HashSet<&str> = self

@@ -32,7 +32,7 @@ pub fn draw(document: &Document) -> String {
         vec![failed.sentence(), format!("  {verdict}")]
     });
     let wrong: Vec<&Refusal> = audit.refusals.iter().filter(|refusal| !refusal.expected).collect();
-    section(&mut text, "Deletes that take too much", &wrong, |refusal| refused(refusal));
+    section_of(&mut text, "Deletes that take too much", audit.too_much(), &wrong, |refusal| refused(refusal));
     section(&mut text, "Stuck in Terminating", &audit.terminating, stuck);
     section(&mut text, "Hooks whose order cannot work", &audit.hooks, |finding| {
         vec![format!("{}  [{}] {}", finding.object, finding.label(), finding.sentence())]
@@ -102,10 +102,15 @@ pub fn draw(document: &Document) -> String {
 }
 
 fn section<T>(text: &mut String, title: &str, rows: &[T], draw: impl Fn(&T) -> Vec<String>) {
+    section_of(text, title, rows.len(), rows, draw);
+}
+
+/// A section about `number` objects, of which some may have several rows.
+fn section_of<T>(text: &mut String, title: &str, number: usize, rows: &[T], draw: impl Fn(&T) -> Vec<String>) {
     if rows.is_empty() {
         return;
     }
-    let _ = writeln!(text, "\n{title} ({}):", rows.len());
+    let _ = writeln!(text, "\n{title} ({number}):");
     for row in rows.iter().take(MAX_ROWS) {
         for line in draw(row) {
             let _ = writeln!(text, "  {line}");
@@ -159,5 +164,41 @@ pub(super) fn age(seconds: i64) -> String {
         (0, 0) => format!("{minutes}m"),
         (0, hours) => format!("{hours}h{minutes}m"),
         (days, hours) => format!("{days}d{hours}h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        audit::{Audit, html},
+        object::ObjectRef,
+    };
+
+    #[test]
+    fn object_that_two_rules_refuse_counts_once() {
+        let refusal = |name: &str, rule: &'static str| Refusal {
+            object: ObjectRef::application("argocd", name),
+            rule: rule.into(),
+            check: "".into(),
+            mode: Mode::Enforce,
+            decided_by: String::new(),
+            refused: true,
+            expected: false,
+            summary: "it takes too much".to_owned(),
+            details: Vec::new(),
+            count: 1,
+            claimants: Vec::new(),
+            remedies: vec!["cascade-guard crds   # a command".to_owned(), "a sentence".to_owned()],
+        };
+        let refusals = vec![refusal("a", "shared-claim"), refusal("a", "control-plane"), refusal("b", "shared-claim")];
+        let audit = Audit { refusals, ..Audit::default() };
+        let document = Document::new(audit, jiff::Timestamp::UNIX_EPOCH, None);
+        assert!(draw(&document).contains("Deletes that take too much (2):"), "{}", draw(&document));
+        let page = html::page(&document);
+        let tile = r#"<span class="number">2</span> <span class="label">deletes that take too much"#;
+        assert!(page.replace("</span><span", "</span> <span").contains(tile), "{page}");
+        // A sentence is not set as something to type.
+        assert!(page.contains("<pre>cascade-guard crds") && page.contains("<p>a sentence</p>"), "{page}");
     }
 }

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     audit::{self, Document, Options, Step, World},
+    object::{ARGO_GROUP, GroupKind},
     replay, report,
 };
 
@@ -78,6 +79,14 @@ async fn look(args: &Args) -> anyhow::Result<ExitCode> {
     let earlier = args.since.as_ref().map(read_earlier).transpose()?;
     let bar = progress_bar();
     let opened = Opened::new(&args.world, &args.cluster).await?;
+    args.world.ensure_holds(
+        &opened.snapshot,
+        &[
+            GroupKind::new(ARGO_GROUP, "Application"),
+            GroupKind::new(ARGO_GROUP, "ApplicationSet"),
+            GroupKind::new("", "Namespace"),
+        ],
+    )?;
     let (policy, view) = (&opened.policy, &opened.inventory);
     let objects = opened.snapshot.subjects();
     let options = Options { user: args.user.clone(), stuck_after: args.stuck_after, ending_within: args.ending_within };

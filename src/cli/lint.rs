@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use super::{
     live::{ClusterArgs, Live},
     output,
-    world::PolicyArgs,
+    world::{PolicyArgs, ensure_holds},
 };
 use crate::{
     decision::Severity,
@@ -108,7 +108,11 @@ impl Format {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let policy = PolicyArgs { policy: args.policy.clone(), mode_ceiling: None }.load()?;
     let snapshot = match &args.snapshot {
-        Some(path) => Some(Snapshot::read(path).context("the snapshot cannot be used")?),
+        Some(path) => {
+            let snapshot = Snapshot::read(path).context("the snapshot cannot be used")?;
+            ensure_holds(path, &snapshot, &[])?;
+            Some(snapshot)
+        }
         None if args.live => Some(existing(&args.cluster, &policy)?),
         None => None,
     };
@@ -134,6 +138,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.order || args.output.of_report().is_none() {
         print_order(args.output, &linted.order)?;
         return Ok(ExitCode::from(if failed { 2 } else { 0 }));
+    }
+    // Nothing was judged, so there is nothing to say of it but what stands above. Programs find it in their report.
+    if linted.set.manifests.is_empty() && args.output == Format::Table {
+        return Ok(ExitCode::from(2));
     }
     let worst = print_findings(args, linted, problems, baseline.as_ref())?;
     let threshold = if args.fail_on == FailOn::Warn { Severity::Warn } else { Severity::Deny };

@@ -16,6 +16,7 @@ use serde_json::{json, value::RawValue};
 
 use super::{
     output,
+    target::Wanted,
     world::{PolicyArgs, WorldArgs},
 };
 use crate::{
@@ -43,6 +44,9 @@ pub struct ClusterArgs {
     context: Option<String>,
 }
 
+/// Why a command that can also read files needs a cluster.
+pub const NO_SNAPSHOT: &str = "without --snapshot a cluster is asked";
+
 /// So long a command waits for one read.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -64,6 +68,11 @@ const NEEDED: [(&str, &str); 10] = [
 ];
 
 impl ClusterArgs {
+    /// Whether a cluster was asked for.
+    pub fn is_named(&self) -> bool {
+        self.kubeconfig.is_some() || self.context.is_some()
+    }
+
     /// Connects as the current user. Nothing is sent yet.
     pub async fn connect(&self) -> anyhow::Result<Client> {
         connect(self.kubeconfig.as_deref(), self.context.as_deref()).await
@@ -125,13 +134,33 @@ pub async fn policy_or_why(client: &Client, args: &PolicyArgs) -> anyhow::Result
     if args.policy.is_some() {
         return Ok((args.load()?, None));
     }
+    match stored(client, args).await? {
+        Ok(policy) => Ok((policy, None)),
+        Err(why) => {
+            let mut spec = GuardPolicySpec::default();
+            spec.rules.namespace_approval.mode = Mode::Enforce;
+            Ok((Policy::new(spec)?.with_ceiling(args.ceiling()), Some(why)))
+        }
+    }
+}
+
+/// The same for a command that speaks of nothing but the policy: one that cannot be read is not made up.
+pub async fn certain_policy(client: &Client, args: &PolicyArgs) -> anyhow::Result<Policy> {
+    if args.policy.is_some() {
+        return args.load();
+    }
+    stored(client, args).await?.map_err(|why| anyhow::anyhow!("{why}; name a file with --policy"))
+}
+
+/// The policy of the cluster; the inner error says why there is one that cannot be used.
+async fn stored(client: &Client, args: &PolicyArgs) -> anyhow::Result<Result<Policy, String>> {
     let none = || {
         output::note(&format!("there is no GuardPolicy {POLICY_NAME}, so nothing is refused here; maxTTL is 24h"));
-        Ok((args.load()?, None))
+        args.load().map(Ok)
     };
     let why = match Api::<GuardPolicy>::all(client.clone()).get_opt(POLICY_NAME).await {
         Ok(Some(policy)) => match Policy::new(policy.spec) {
-            Ok(policy) => return Ok((policy.with_ceiling(args.ceiling()), None)),
+            Ok(policy) => return Ok(Ok(policy.with_ceiling(args.ceiling()))),
             Err(error) => format!("is not valid ({error})"),
         },
         Ok(None) => return none(),
@@ -139,9 +168,7 @@ pub async fn policy_or_why(client: &Client, args: &PolicyArgs) -> anyhow::Result
         Err(kube::Error::Api(status)) if status.code == 404 => return none(),
         Err(error) => format!("cannot be read ({:#})", in_words(error)),
     };
-    let mut spec = GuardPolicySpec::default();
-    spec.rules.namespace_approval.mode = Mode::Enforce;
-    Ok((Policy::new(spec)?.with_ceiling(args.ceiling()), Some(format!("GuardPolicy {POLICY_NAME} {why}"))))
+    Ok(Err(format!("GuardPolicy {POLICY_NAME} {why}")))
 }
 
 /// An error of the API server, in its own words.
@@ -340,33 +367,52 @@ pub struct Opened {
 impl Opened {
     /// Opens the snapshot, if one is named, or else the cluster.
     pub async fn new(world: &WorldArgs, cluster: &ClusterArgs) -> anyhow::Result<Self> {
-        if world.snapshot.is_some() {
-            let policy = world.policy.load()?;
-            if let Some((snapshot, inventory)) = world.open(&policy)? {
-                return Ok(Self { policy, snapshot, inventory, live: None });
-            }
+        if let Some((snapshot, policy, inventory)) = world.open()? {
+            return Ok(Self { policy, snapshot, inventory, live: None });
         }
-        let client = cluster.connect().await?;
+        let client = cluster.connect().await.context(NO_SNAPSHOT)?;
         let policy = policy(&client, &world.policy).await?;
+        Self::live(client, policy).await
+    }
+
+    /// Opens the cluster.
+    pub async fn live(client: Client, policy: Policy) -> anyhow::Result<Self> {
         let live = Live::new(client).await?;
         let snapshot = live.whole(&policy.spec.argocd.namespace).await?;
         let inventory = snapshot.inventory(&policy, (0, 0));
         Ok(Self { policy, snapshot, inventory, live: Some(live) })
     }
 
+    /// The connection to the cluster, if it is one.
+    pub fn client(&self) -> Option<&Client> {
+        self.live.as_ref().map(|live| &live.client)
+    }
+
     /// The object that a person means, and its JSON.
-    pub async fn find(&self, kind: &str, namespace: &str, name: &str) -> anyhow::Result<(ObjectRef, String)> {
-        let missing = || format!("there is no {kind} {}", ObjectRef::new("", "", namespace, name).path());
-        if let Some(object) = self.snapshot.find_by_words(kind, namespace, name) {
+    pub async fn find(&self, wanted: Wanted<'_>) -> anyhow::Result<(ObjectRef, String)> {
+        let Wanted { kind, namespace, name } = wanted;
+        let argocd = self.policy.spec.argocd.namespace.as_str();
+        let place = if self.live.is_some() { "" } else { " in the snapshot" };
+        let missing = || wanted.missing(&self.snapshot, place);
+        if let Some(object) = wanted.find(&self.snapshot, argocd) {
             let json = self.snapshot.json_of(&object).with_context(missing)?;
             return Ok((object, json));
         }
-        let Some(live) = &self.live else { bail!("{} in the snapshot", missing()) };
+        let Some(live) = &self.live else { bail!("{}", missing()) };
         let Some(group_kind) = live.kinds.meant_by(kind) else { bail!("the API server serves no kind {kind}") };
+        let namespaced = live.kinds.known(&group_kind).is_none_or(|served| served.namespaced);
+        let namespace = match (namespaced, namespace) {
+            (false, _) => "",
+            (true, "") if group_kind.group == ARGO_GROUP => argocd,
+            (true, "") => bail!("{kind} {name} needs its namespace: write NAMESPACE/{name}, or pass -n"),
+            (true, named) => named,
+        };
         let object = ObjectRef { kind: group_kind, namespace: namespace.to_owned(), name: name.to_owned() };
         match live.object(&object).await {
             Reading::Found(raw) => Ok((object, raw.get().to_owned())),
             Reading::NotFound => bail!("{}", missing()),
+            // Most reasons name the object themselves.
+            Reading::Unreadable(why) | Reading::Forbidden(why) if why.contains(&object.to_string()) => bail!("{why}"),
             Reading::Unreadable(why) | Reading::Forbidden(why) => bail!("{object} cannot be read: {why}"),
         }
     }

@@ -19,6 +19,7 @@ mod replay;
 mod review;
 mod revoke;
 mod serve;
+mod target;
 mod world;
 
 use std::process::ExitCode;

@@ -2,14 +2,17 @@
 
 use std::{fmt::Write, process::ExitCode};
 
-use anyhow::bail;
+use anyhow::Context as _;
 use serde::Serialize;
 
 use super::{
+    live::{self, ClusterArgs, Opened},
     output::{self, Format},
+    target::{ObjectArgs, UserArgs, Wanted},
     world::WorldArgs,
 };
 use crate::{
+    admission::UserInfo,
     decision::Scope,
     inventory::Inventory,
     object::{GroupKind, ObjectRef},
@@ -28,26 +31,19 @@ pub enum Command {
 /// Arguments of `policy explain`.
 #[derive(Debug, clap::Args)]
 pub struct ExplainArgs {
-    /// Kind of the object: application, namespace, role, …
-    kind: String,
-    /// Name of the object
-    name: String,
-    /// Namespace of the object
-    #[arg(short, long, default_value = "")]
-    namespace: String,
-    /// User whose request it is
-    #[arg(long, default_value = "kubectl-user", value_name = "USER")]
-    user: String,
-    /// A group of that user; may be given several times
-    #[arg(long = "group", value_name = "GROUP")]
-    groups: Vec<String>,
-    /// AppProject of the Application that is deleted; with --snapshot that of the Application named
+    #[command(flatten)]
+    object: ObjectArgs,
+    #[command(flatten)]
+    user: UserArgs,
+    /// AppProject of the Application that is deleted; by default that of the Application named
     #[arg(long, value_name = "PROJECT")]
     project: Option<String>,
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
     #[command(flatten)]
     world: WorldArgs,
+    #[command(flatten)]
+    cluster: ClusterArgs,
 }
 
 /// What decides for an object, as it is printed.
@@ -82,29 +78,55 @@ struct RuleRow {
 
 pub(super) fn run(command: &Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Explain(args) => explain(args),
+        Command::Explain(args) => {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(explain(args))
+        }
     }
 }
 
-fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
-    let policy = args.world.policy.load()?;
-    let world = args.world.open(&policy)?;
-    let object = find(args, world.as_ref().map(|(snapshot, _)| snapshot))?;
-    let inventory = match world {
-        Some((_, inventory)) => inventory,
-        None => Snapshot::default().inventory(&policy, (0, 0)),
+/// What is explained, and what is known around it.
+struct Asked {
+    object: ObjectRef,
+    user: UserInfo,
+    policy: Policy,
+    inventory: Inventory,
+}
+
+async fn ask(args: &ExplainArgs) -> anyhow::Result<Asked> {
+    let wanted = args.object.wanted()?;
+    let world = match &args.world.snapshot {
+        Some(_) => Opened::new(&args.world, &args.cluster).await?,
+        // A policy file alone says what it would do about an object that need not exist.
+        None if args.world.policy.policy.is_some() && !args.cluster.is_named() => {
+            let policy = args.world.policy.load()?;
+            let inventory = Snapshot::default().inventory(&policy, (0, 0));
+            return Ok(Asked { object: supposed(wanted), user: args.user.user(None).await?, policy, inventory });
+        }
+        None => {
+            let client = args.cluster.connect().await.context("no policy is known; name a file with --policy")?;
+            let policy = live::certain_policy(&client, &args.world.policy).await?;
+            Opened::live(client, policy).await?
+        }
     };
+    let (object, _) = world.find(wanted).await?;
+    let user = args.user.user(world.client()).await?;
+    Ok(Asked { object, user, policy: world.policy, inventory: world.inventory })
+}
+
+async fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
+    let Asked { object, user, policy, inventory } = ask(args).await?;
     let project = args.project.clone().or_else(|| project_of(&object, &inventory));
     let scope = Scope::of(&object, project.as_deref());
     let labels = inventory.namespace(&scope.namespace).map(|meta| &meta.labels);
-    let subject = Subject { namespace: &scope.namespace, labels, project: project.as_deref(), user: &args.user };
+    let subject = Subject { namespace: &scope.namespace, labels, project: project.as_deref(), user: &user.username };
     let rules = RULES.iter().filter_map(|rule| row(rule.meta(), &policy, &subject, args)).collect();
     let explained = Explained {
         labels_known: labels.is_some(),
         namespace: scope.namespace.clone(),
         project: project.clone(),
-        user: args.user.clone(),
-        roles: roles(&policy, args),
+        roles: roles(&policy, &user),
+        user: user.username.clone(),
         rules,
         object,
     };
@@ -115,24 +137,13 @@ fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The object in the snapshot; without one, an object of that name.
-fn find(args: &ExplainArgs, snapshot: Option<&Snapshot>) -> anyhow::Result<ObjectRef> {
-    let Some(snapshot) = snapshot else {
-        let namespace_kind = GroupKind::new("", "Namespace");
-        return Ok(if namespace_kind.is_meant_by(&args.kind) {
-            ObjectRef::namespace(&args.name)
-        } else {
-            ObjectRef::new("", &args.kind, &args.namespace, &args.name)
-        });
-    };
-    let Some(object) = snapshot.find_by_words(&args.kind, &args.namespace, &args.name) else {
-        bail!(
-            "there is no {} {} in the snapshot",
-            args.kind,
-            ObjectRef::new("", "", &args.namespace, &args.name).path()
-        );
-    };
-    Ok(object)
+/// An object of that name, whether it exists or not.
+fn supposed(wanted: Wanted<'_>) -> ObjectRef {
+    if GroupKind::new("", "Namespace").is_meant_by(wanted.kind) {
+        ObjectRef::namespace(wanted.name)
+    } else {
+        ObjectRef::new("", wanted.kind, wanted.namespace, wanted.name)
+    }
 }
 
 fn project_of(object: &ObjectRef, inventory: &Inventory) -> Option<String> {
@@ -153,12 +164,12 @@ fn row(rule: &'static RuleMeta, policy: &Policy, subject: &Subject<'_>, args: &E
 }
 
 /// What a user is to the guard.
-fn roles(policy: &Policy, args: &ExplainArgs) -> Vec<&'static str> {
+fn roles(policy: &Policy, user: &UserInfo) -> Vec<&'static str> {
     let roles = [
-        (policy.is_argocd(&args.user), "Argo CD, which syncs, prunes and cascades"),
-        (policy.is_namespace_controller(&args.user), "the namespace controller"),
-        (policy.is_garbage_collector(&args.user), "the garbage collector"),
-        (policy.may_break_glass(&args.groups), "somebody who may break the glass"),
+        (policy.is_argocd(&user.username), "Argo CD, which syncs, prunes and cascades"),
+        (policy.is_namespace_controller(&user.username), "the namespace controller"),
+        (policy.is_garbage_collector(&user.username), "the garbage collector"),
+        (policy.may_break_glass(&user.groups), "somebody who may break the glass"),
     ];
     roles.into_iter().filter(|(holds, _)| *holds).map(|(_, role)| role).collect()
 }

@@ -32,16 +32,23 @@ pub struct Args {
 /// So many rows are shown in a table; JSON has them all.
 const MAX_ROWS: usize = 50;
 
-/// Exit 1 if something would be refused or, with `--against`, answered differently.
+/// Exit 1 if something would be refused, or answered differently by the policy of `--against`.
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let policy = args.world.policy.load()?;
     let against = PolicyArgs { policy: args.against.clone(), mode_ceiling: None };
     let against = args.against.is_some().then(|| against.load()).transpose()?;
     let recording = read(&args.files)?;
-    let snapshot = args.world.snapshot()?;
-    let mut world = match snapshot {
-        Some(snapshot) => World::from(snapshot),
-        None if args.build_world => World::new(&policy.spec.argocd.namespace)?,
+    let (mut world, policy) = match args.world.snapshot()? {
+        Some((snapshot, policy)) => {
+            // What follows the requests may begin with nothing.
+            if !args.build_world {
+                args.world.ensure_holds(&snapshot, &[])?;
+            }
+            (World::from(snapshot), policy)
+        }
+        None if args.build_world => {
+            let policy = args.world.policy.load()?;
+            (World::new(&policy.spec.argocd.namespace)?, policy)
+        }
         None => {
             bail!("replay needs --snapshot with the cluster as it was, or --build-world to build it from the requests")
         }
@@ -64,8 +71,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Format::Table => output::line(table(&result, args.against.is_some()).trim_end())?,
         Format::Json | Format::Yaml => output::structured(args.output, &result)?,
     }
-    let found = if args.against.is_some() { !result.changes.is_empty() } else { !result.refused.is_empty() };
-    Ok(ExitCode::from(u8::from(found)))
+    Ok(ExitCode::from(u8::from(!result.refused.is_empty() || !result.changes.is_empty())))
 }
 
 fn read(files: &[PathBuf]) -> anyhow::Result<Recording> {
@@ -107,7 +113,7 @@ fn table(result: &Replay, compared: bool) -> String {
                 head(&change.row),
                 from.decision,
                 to.decision,
-                to.rules.join(", ")
+                to.deciding().join(", ")
             );
             details(&mut text, &to.details);
         }

@@ -8,14 +8,13 @@ use std::{
     time::Duration,
 };
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 
 use super::{output, world::WorldArgs};
 use crate::{
     admission::{decode, encode},
     decision::render,
     judge::judge,
-    snapshot::Snapshot,
 };
 
 /// Arguments of `review`.
@@ -30,10 +29,10 @@ pub struct Args {
 
 /// Exit 0 allowed, 1 denied.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let policy = args.world.policy.load()?;
-    let (snapshot, inventory) = match args.world.open(&policy)? {
-        Some(world) => world,
-        None => (Snapshot::default(), Snapshot::default().inventory(&policy, (0, 0))),
+    // A forgotten flag must not pass for a cluster in which nothing is claimed. A file without objects may: nobody judges a
+    // single request by accident, and an empty cluster is one.
+    let Some((snapshot, policy, inventory)) = args.world.open()? else {
+        bail!("review needs --snapshot with the cluster as it is; an empty file stands for an empty cluster")
     };
     let body = read(&args.file)?;
     let request = decode(&body).with_context(|| format!("{} cannot be judged", args.file.display()))?;

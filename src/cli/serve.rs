@@ -16,6 +16,7 @@ use tokio::{net::TcpSocket, task::JoinSet};
 
 use super::{
     duties::{Duties, DutyArgs},
+    live::NO_SNAPSHOT,
     world::PolicyArgs,
 };
 use crate::{
@@ -125,10 +126,13 @@ async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
     };
     if let Some(path) = snapshot {
         let snapshot = Snapshot::read(&path).context("the snapshot cannot be used")?;
+        if policy_args.policy.is_none() {
+            served.policy.offer(Ok(policy_args.load_over(&snapshot)?), "the snapshot");
+        }
         let inventory = snapshot.inventory(&served.policy.load(), fingerprint_keys());
         return served.run(Arc::new(RwLock::new(inventory)), snapshot, background).await;
     }
-    let client = connect(kubeconfig.as_deref(), context.as_deref()).await?;
+    let client = connect(kubeconfig.as_deref(), context.as_deref()).await.context(NO_SNAPSHOT)?;
     let argocd = served.policy.load().spec.argocd.namespace.clone();
     let inventory = Arc::new(RwLock::new(Inventory::new(fingerprint_keys(), &argocd, Clusters::default())));
     let kinds = Arc::new(Kinds::default());

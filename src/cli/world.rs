@@ -1,13 +1,18 @@
 //! Flags that several commands share: snapshot, policy, clock.
 
-use std::{fs, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 
 use crate::{
     inventory::Inventory,
-    policy::{Mode, Policy},
+    object::{GroupKind, ObjectRef},
+    policy::{Mode, POLICY_GROUP, POLICY_KIND, POLICY_NAME, Policy},
     snapshot::Snapshot,
 };
 
@@ -27,7 +32,8 @@ pub struct WorldArgs {
 /// Where a command takes the policy from.
 #[derive(Debug, clap::Args)]
 pub struct PolicyArgs {
-    /// GuardPolicy file; without one every rule is in audit
+    /// GuardPolicy file; without one the GuardPolicy of the cluster or the snapshot counts, and where there is none every
+    /// rule is in audit
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
     /// No rule acts more strictly than this: off, audit, warn or enforce
@@ -54,6 +60,19 @@ impl PolicyArgs {
         Ok(policy.with_ceiling(self.ceiling()))
     }
 
+    /// The policy file, if one is named, or else the GuardPolicy that a snapshot holds, as a cluster would.
+    pub fn load_over(&self, snapshot: &Snapshot) -> anyhow::Result<Policy> {
+        let stored = ObjectRef::new(POLICY_GROUP, POLICY_KIND, "", POLICY_NAME);
+        match snapshot.json_of(&stored) {
+            Some(json) if self.policy.is_none() => {
+                let policy = Policy::from_object(&json);
+                let policy = policy.with_context(|| format!("{stored} cannot be used; name another with --policy"))?;
+                Ok(policy.with_ceiling(self.ceiling()))
+            }
+            _ => self.load(),
+        }
+    }
+
     /// No rule acts more strictly than this.
     pub fn ceiling(&self) -> Mode {
         self.mode_ceiling.unwrap_or(Mode::Enforce)
@@ -66,14 +85,43 @@ impl WorldArgs {
         self.now.unwrap_or_else(Timestamp::now)
     }
 
-    /// Reads the snapshot, if one is named, together with what Applications claim by `policy`.
-    pub fn open(&self, policy: &Policy) -> anyhow::Result<Option<(Snapshot, Inventory)>> {
-        let open = |path: &std::path::Path| Snapshot::open(path, policy, (0, 0));
-        self.snapshot.as_deref().map(open).transpose().context("the snapshot cannot be used")
+    /// Reads the snapshot, if one is named, together with its policy and what Applications claim by that.
+    pub fn open(&self) -> anyhow::Result<Option<(Snapshot, Policy, Inventory)>> {
+        let open = |path| Snapshot::open(path, |snapshot| self.policy.load_over(snapshot), (0, 0));
+        self.snapshot.as_deref().map(open).transpose().context(UNUSABLE)
     }
 
-    /// Reads the snapshot, if one is named.
-    pub fn snapshot(&self) -> anyhow::Result<Option<Snapshot>> {
-        self.snapshot.as_deref().map(Snapshot::read).transpose().context("the snapshot cannot be used")
+    /// Reads the snapshot, if one is named, and its policy.
+    pub fn snapshot(&self) -> anyhow::Result<Option<(Snapshot, Policy)>> {
+        let Some(path) = &self.snapshot else { return Ok(None) };
+        let snapshot = Snapshot::read(path).context(UNUSABLE)?;
+        let policy = self.policy.load_over(&snapshot).context(UNUSABLE)?;
+        Ok(Some((snapshot, policy)))
     }
+
+    /// Fails where the snapshot, if one is named, holds no object of `kinds` (any, if none are given): what a command finds
+    /// nothing wrong with must be there. Usually the command that should have written the file has failed.
+    pub fn ensure_holds(&self, snapshot: &Snapshot, kinds: &[GroupKind]) -> anyhow::Result<()> {
+        self.snapshot.as_deref().map_or(Ok(()), |path| ensure_holds(path, snapshot, kinds))
+    }
+}
+
+const UNUSABLE: &str = "the snapshot cannot be used";
+
+/// The same of a snapshot read from `path`.
+pub fn ensure_holds(path: &Path, snapshot: &Snapshot, kinds: &[GroupKind]) -> anyhow::Result<()> {
+    let mut held: BTreeMap<&str, usize> = BTreeMap::new();
+    for (object, _) in snapshot.objects() {
+        if kinds.is_empty() || kinds.contains(&object.kind) {
+            return Ok(());
+        }
+        *held.entry(&object.kind.kind).or_default() += 1;
+    }
+    let place = path.display();
+    if held.is_empty() {
+        bail!("{UNUSABLE}: {place} holds no object at all");
+    }
+    let wanted: Vec<&str> = kinds.iter().map(|kind| kind.kind.as_str()).collect();
+    let held: Vec<String> = held.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    bail!("{UNUSABLE}: {place} holds no {}, only {}", wanted.join(" and no "), held.join(", "))
 }

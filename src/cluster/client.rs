@@ -21,19 +21,30 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow
     let mut config = match kubeconfig {
         Some(path) => {
             let read = Kubeconfig::read_from(path).with_context(|| format!("cannot use {}", path.display()))?;
-            Config::from_custom_kubeconfig(read, &options).await.with_context(|| format!("cannot use {}", path.display()))?
+            Config::from_custom_kubeconfig(read, &options)
+                .await
+                .with_context(|| format!("cannot use {}", path.display()))?
         }
         None if context.is_some() => {
             Config::from_kubeconfig(&options).await.context("the kubeconfig cannot be used")?
         }
-        None => Config::infer().await.context(
-            "there is no cluster to work with: neither a kubeconfig nor a Pod's ServiceAccount was found; name one with \
-             --kubeconfig, or serve files with --snapshot",
-        )?,
+        None => infer().await?,
     };
     config.read_timeout = Some(READ_TIMEOUT);
     Client::try_from(config).context("no client can be made from the configuration")
 }
+
+/// `KUBECONFIG`, `~/.kube/config`, or the ServiceAccount of the Pod.
+async fn infer() -> anyhow::Result<Config> {
+    let found = match Kubeconfig::read() {
+        Ok(read) => Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await,
+        // In a Pod nobody has a kubeconfig, and elsewhere there is no Pod to speak of: one cause is enough.
+        Err(missing) => return Config::incluster().map_err(|_| missing).context(NO_CLUSTER),
+    };
+    found.context("the kubeconfig cannot be used; name another with --kubeconfig")
+}
+
+const NO_CLUSTER: &str = "no kubeconfig can be read; name one with --kubeconfig";
 
 /// What went wrong, for a person, without quoting what was read.
 pub(super) fn in_words(error: &kube::Error) -> String {

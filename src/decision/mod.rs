@@ -210,6 +210,11 @@ impl Outcome {
     }
 }
 
+/// Whether a way out is a line for a shell: a command, and behind ` # ` what to know about it. The others are sentences.
+pub fn is_command(remedy: &str) -> bool {
+    ["argocd ", "cascade-guard ", "kubectl "].iter().any(|command| remedy.starts_with(command))
+}
+
 /// Every word [`Outcome::word`] may be.
 pub const WORDS: [&str; 5] = ["allow", "deny", "break-glass", "would-deny", "warn"];
 

@@ -14,7 +14,7 @@ pub use self::{
 };
 use crate::{
     admission::{self, Request},
-    decision::{Decision, Effect, render},
+    decision::{Decision, Outcome, render},
     judge::judge,
     object::ObjectRef,
     snapshot::Snapshot,
@@ -70,13 +70,24 @@ pub struct Row {
 
 /// An answer, in short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Verdict {
     /// `allow`, `warn`, `would-deny`, `break-glass` or `deny`.
     pub decision: &'static str,
     /// Rules that had something to say.
     pub rules: Vec<String>,
-    /// What they said.
+    /// What each of them decided: where one refuses, another may only warn.
+    pub by_rule: BTreeMap<String, &'static str>,
+    /// What those said whose word the decision is.
     pub details: Vec<String>,
+}
+
+impl Verdict {
+    /// The rules whose word the decision is.
+    pub fn deciding(&self) -> Vec<&str> {
+        let all = self.by_rule.iter().filter(|(_, word)| **word == self.decision);
+        all.map(|(rule, _)| rule.as_str()).collect()
+    }
 }
 
 /// A request that the other policy answers differently.
@@ -153,8 +164,8 @@ fn count(tally: &mut Tallies, verdict: &Verdict) {
     if verdict.rules.is_empty() {
         *tally.entry((String::new(), verdict.decision)).or_default() += 1;
     }
-    for rule in &verdict.rules {
-        *tally.entry((rule.clone(), verdict.decision)).or_default() += 1;
+    for (rule, word) in &verdict.by_rule {
+        *tally.entry((rule.clone(), *word)).or_default() += 1;
     }
 }
 
@@ -173,15 +184,25 @@ fn verdict(decision: &Decision, request: &Request<'_>) -> Verdict {
     let annotations = render(decision, request).audit_annotations;
     let word = annotations.get("decision").map(String::as_str);
     let decided = ["deny", "break-glass", "would-deny", "warn"].into_iter().find(|known| Some(*known) == word);
-    let mut rules = Vec::new();
+    let decided = decided.unwrap_or("allow");
+    let mut rules: Vec<String> = Vec::new();
+    let mut strongest: BTreeMap<&str, &Outcome> = BTreeMap::new();
     let mut details = Vec::new();
-    for outcome in decision.outcomes.iter().filter(|outcome| outcome.effect != Effect::Dropped) {
+    for outcome in decision.said() {
         let finding = &outcome.finding;
-        if !rules.iter().any(|rule| rule == finding.rule.id) {
-            rules.push(finding.rule.id.to_owned());
+        let id = finding.rule.id;
+        if !rules.iter().any(|rule| rule == id) {
+            rules.push(id.to_owned());
         }
-        details.push(if finding.detail.is_empty() { finding.summary.clone() } else { finding.detail.clone() });
+        let weight = |outcome: &Outcome| (outcome.effect, outcome.finding.severity);
+        if strongest.get(id).is_none_or(|before| weight(outcome) > weight(before)) {
+            strongest.insert(id, outcome);
+        }
+        if outcome.word() == decided {
+            details.push(if finding.detail.is_empty() { finding.summary.clone() } else { finding.detail.clone() });
+        }
     }
     details.truncate(5);
-    Verdict { decision: decided.unwrap_or("allow"), rules, details }
+    let by_rule = strongest.into_iter().map(|(rule, outcome)| (rule.to_owned(), outcome.word())).collect();
+    Verdict { decision: decided, rules, by_rule, details }
 }

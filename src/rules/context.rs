@@ -187,7 +187,7 @@ impl<'a> Context<'a> {
         let finding = Finding::new(rule, severity, target.clone(), summary)
             .check("not-ready")
             .detail(format!("{target} cannot be judged before the caches are in sync"))
-            .remedy("try again in a few seconds; kubectl -n cascade-guard get pods shows whether it becomes ready");
+            .remedy("kubectl -n cascade-guard get pods   # shows whether it becomes ready; try again in a few seconds");
         Some(finding)
     }
 

@@ -163,9 +163,7 @@ fn definition(cx: &Context<'_>, object: &ObjectRef, findings: &mut Vec<Finding>)
         .check("definition")
         .detail(format!("{object} takes {}{what_follows}", count(instances, plural)))
         .remedy(format!("kubectl get {name} -A   # delete these first, each is judged by itself"))
-        .remedy(
-            "to renew a definition put the new one over it, without a delete: kubectl apply --server-side -f CRD.yaml",
-        ),
+        .remedy("kubectl apply --server-side -f CRD.yaml   # renews a definition, without a delete"),
     );
 }
 
@@ -226,7 +224,7 @@ fn namespace(cx: &Context<'_>, deletion: &Deletion, item: &Item, findings: &mut 
     .detail(format!("{object}: {}", parts.join("; ")));
     Approval::read(&meta).by.clone_into(&mut finding.approved_by);
     finding.remedies.extend(remedies(&meta, cx.now, cx.policy, &problems));
-    finding.remedies.push(format!("cascade-guard plan namespace {name} shows everything that would go"));
+    finding.remedies.push(format!("cascade-guard plan namespace {name}   # shows everything that would go"));
     findings.push(finding);
 }
 

@@ -52,7 +52,7 @@ impl Rule for UsablePolicy {
             Finding::new(&META, Severity::Deny, cx.request.target.clone(), summary)
                 .detail(error.to_string())
                 .remedy("correct that field and apply it again; until then the policy in force stays as it is")
-                .remedy("kubectl explain guardpolicy.spec --recursive lists every field"),
+                .remedy("kubectl explain guardpolicy.spec --recursive   # lists every field"),
         );
     }
 }

@@ -150,7 +150,7 @@ fn unreadable(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>
         Finding::new(&META, on_unknown(cx), deletion.object.clone(), "what some Applications hold is not known")
             .check("unknown")
             .detail(format!("Application {path} cannot be read, so what its cascade takes is not known: {reason}"))
-            .remedy(format!("leave everything in place: argocd app delete {path} --cascade=false")),
+            .remedy(format!("argocd app delete {path} --cascade=false   # leaves everything in place")),
     );
 }
 
@@ -220,12 +220,12 @@ fn remedies(cx: &Context<'_>, deletion: &Deletion, item: &Item, claimants: &[Str
             steps.push(take_over("it takes the objects over, then try again"));
             if deletion.object.is_application() {
                 steps.push(format!(
-                    "or leave everything in place: argocd app delete {} --cascade=false",
+                    "argocd app delete {} --cascade=false   # or leave everything in place",
                     deletion.object.path()
                 ));
             }
             steps.push(format!(
-                "cascade-guard plan {} shows everything that would go",
+                "cascade-guard plan {}   # shows everything that would go",
                 plan_arguments(&deletion.object)
             ));
         }

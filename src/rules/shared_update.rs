@@ -127,7 +127,7 @@ fn shared_object(
                 finding
                     .remedy(format!("add what would be lost to the manifest that {app} renders, then sync it again"))
                     .remedy(format!(
-                        "better, let one Application own it: cascade-guard overlap {app} {other} shows how"
+                        "cascade-guard overlap {app} {other}   # better, let one Application own it; this shows how"
                     ))
             }
             None => finding

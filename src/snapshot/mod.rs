@@ -70,16 +70,22 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// The same together with an inventory. Applications are decoded once for both, which is most of the work.
+    /// The same together with the policy that `choose` finds for it, and an inventory. Applications are decoded once for
+    /// both, which is most of the work.
     ///
     /// # Errors
-    /// As [`Self::read`].
-    pub fn open(path: &Path, policy: &Policy, keys: (u64, u64)) -> Result<(Self, Inventory), LoadError> {
+    /// As [`Self::read`], and when `choose` fails.
+    pub fn open<E: From<LoadError>>(
+        path: &Path,
+        choose: impl FnOnce(&Self) -> Result<Policy, E>,
+        keys: (u64, u64),
+    ) -> Result<(Self, Policy, Inventory), E> {
         let snapshot = load::read(path)?;
+        let policy = choose(&snapshot)?;
         let inventory = snapshot
-            .build(policy, keys)
+            .build(&policy, keys)
             .map_err(|problem| LoadError::Document { place: path.display().to_string(), problem })?;
-        Ok((snapshot, inventory))
+        Ok((snapshot, policy, inventory))
     }
 
     /// Reads one text, YAML or JSON.
@@ -289,14 +295,11 @@ impl Snapshot {
         self.find(object).map(|stored| self.raw(stored).to_owned())
     }
 
-    /// The object that a person means by kind, namespace and name. The kind may be a plural, a short name or
-    /// `Kind.group`; upper and lower case do not matter.
-    pub fn find_by_words(&self, kind: &str, namespace: &str, name: &str) -> Option<ObjectRef> {
-        self.objects
-            .iter()
-            .map(|stored| &stored.identity)
-            .find(|object| object.name == name && object.namespace == namespace && object.kind.is_meant_by(kind))
-            .cloned()
+    /// Every object of a name and a kind as a person writes it: the kind may be a plural, a short name or `Kind.group`;
+    /// upper and lower case do not matter.
+    pub fn named<'a>(&'a self, kind: &'a str, name: &'a str) -> impl Iterator<Item = &'a ObjectRef> {
+        let all = self.objects.iter().map(|stored| &stored.identity);
+        all.filter(move |object| object.name == name && object.kind.is_meant_by(kind))
     }
 
     fn find(&self, object: &ObjectRef) -> Option<&Stored> {

@@ -107,6 +107,9 @@ fn replay_says_what_another_policy_would_change() {
     let compared =
         guard(&["replay", requests, "--snapshot", snapshot, "--against", enforce, "--now", NOW, "-o", "json"]);
     assert_eq!(compared.status.code(), Some(1));
+    let same =
+        guard(&["replay", requests, "--snapshot", snapshot, "--policy", enforce, "--against", enforce, "--now", NOW]);
+    assert_eq!(same.status.code(), Some(1), "both refuse the same: {}", stdout(&same));
     let result: Value = serde_json::from_str(&stdout(&compared)).unwrap();
     assert_eq!(result["judged"], 2);
     let changes = result["changes"].as_array().unwrap();

@@ -4,6 +4,7 @@
 
 mod browser;
 mod commands;
+mod snapshots;
 
 use std::{
     fs,

@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use crate::support::{audit, files, policy, review, said, snapshot};
-use cascade_guard::{admission::Response, audit::Document, policy::Policy};
+use crate::support::{audit, decide, files, policy, review, said, snapshot};
+use cascade_guard::{admission::Response, audit::Document, cli::Cli, policy::Policy};
+use clap::Parser;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -17,6 +18,31 @@ fn every_case_gives_its_verdict() {
         faults.extend(judge_case(&case).into_iter().map(|fault| format!("{id}: {fault}")));
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn every_remedy_that_is_ours_can_be_pasted() {
+    let mut pasted = 0;
+    for file in files("cases", ".yaml") {
+        let mut case: Value = serde_saphyr::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        expand(&mut case);
+        let world = snapshot(case["cluster"].as_array().unwrap());
+        let policy = policy_of(&case);
+        let inventory = world.inventory(&policy, (1, 2));
+        let now: Timestamp = case["now"].as_str().unwrap().parse().unwrap();
+        for request in case["requests"].as_array().unwrap() {
+            let decision = decide(&request_of(request), &world, &inventory, &policy, now);
+            for remedy in decision.outcomes.iter().flat_map(|outcome| &outcome.finding.remedies) {
+                let Some(rest) = remedy.strip_prefix("cascade-guard ") else { continue };
+                let command = rest.split(" # ").next().unwrap();
+                let words = ["cascade-guard"].into_iter().chain(command.split_whitespace());
+                let parsed = Cli::try_parse_from(words);
+                assert!(parsed.is_ok(), "{}: {remedy}: {}", case["id"], parsed.unwrap_err());
+                pasted += 1;
+            }
+        }
+    }
+    assert!(pasted > 10, "only {pasted} remedies begin with our own command");
 }
 
 /// What a case wants to be seen in a report, and where it is not looked for here.

@@ -291,7 +291,8 @@ fn reviewed(
     object: &cascade_guard::object::ObjectRef,
 ) -> Decision {
     let inventory = world.inventory(policy, (7, 8));
-    let body = delete_review(object, &world.json_of(object).unwrap(), "kubectl-user").unwrap();
+    let user = admission::UserInfo { username: "kubectl-user".to_owned(), ..admission::UserInfo::default() };
+    let body = delete_review(object, &world.json_of(object).unwrap(), &user).unwrap();
     let request = admission::decode(&body).unwrap();
     futures::executor::block_on(judge(&request, &inventory, policy, world, now(), || Duration::from_secs(60)))
 }

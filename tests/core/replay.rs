@@ -9,7 +9,7 @@ use cascade_guard::{
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::support::{data, files, policy};
+use crate::support::{data, files, policy, snapshot};
 
 fn now() -> Timestamp {
     "2026-11-29T17:30:00Z".parse().unwrap()
@@ -18,7 +18,7 @@ fn now() -> Timestamp {
 fn all(mode: &str) -> Policy {
     policy(
         json!({"rules": {"sharedClaim": {"mode": mode}, "namespaceApproval": {"mode": mode}, "syncWave": {"mode": mode},
-        "controlPlane": {"mode": mode}}}),
+        "controlPlane": {"mode": mode}, "sharedUpdate": {"mode": mode}, "runtimeDependency": {"mode": mode}}}),
     )
 }
 
@@ -140,6 +140,48 @@ fn other_policy_shows_what_would_change() {
     assert_eq!(result.changes[0].row.place, "s01#30");
     assert_eq!((result.changes[0].row.verdict.decision, result.changes[0].against.decision), ("would-deny", "deny"));
     assert!(replayed(&requests, "enforce", Some("enforce")).changes.is_empty());
+}
+
+#[test]
+fn rule_that_warns_beside_one_that_refuses_is_not_counted_as_a_refusal() {
+    let app = |name: &str, resources: &[&str]| {
+        let listed = |name: &&str| json!({"version": "v1", "kind": "ServiceAccount", "namespace": "shop", "name": name, "status": "Synced"});
+        json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+            "metadata": {"name": name, "namespace": "argocd", "uid": name, "finalizers": ["resources-finalizer.argocd.argoproj.io"]},
+            "spec": {"project": "default", "source": {"repoURL": "r", "path": name},
+                "destination": {"namespace": "shop", "server": "https://kubernetes.default.svc"}},
+            "status": {"reconciledAt": "2026-11-29T11:00:00Z", "sync": {"status": "Synced"},
+                "resources": resources.iter().map(listed).collect::<Vec<_>>()}})
+    };
+    let account = |name: &str| {
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": "shop",
+            "annotations": {"argocd.argoproj.io/tracking-id": format!("old:/ServiceAccount:shop/{name}")}}})
+    };
+    let old = app("old", &["shared", "own"]);
+    let objects = [
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "uid": "u"}}),
+        old.clone(),
+        app("new", &["shared"]),
+        account("shared"),
+        account("own"),
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stays", "namespace": "shop"},
+            "spec": {"serviceAccountName": "own", "containers": []}, "status": {"phase": "Running"}}),
+    ];
+    let request = json!({"request": {"uid": "u", "kind": {"group": "argoproj.io", "version": "v1alpha1", "kind": "Application"},
+        "operation": "DELETE", "name": "old", "namespace": "argocd", "userInfo": {"username": "bob"}, "object": null,
+        "oldObject": old}});
+    let policy = policy(json!({"rules": {"sharedClaim": {"mode": "enforce"}, "runtimeDependency": {"mode": "warn"}}}));
+    let mut world = World::from(snapshot(&objects));
+    let mut judge = Judge::new(policy, &world);
+    let requests = replay::read("r", &request.to_string()).unwrap().requests;
+    let result = futures::executor::block_on(replay::replay(&requests, &mut world, &mut judge, None, false, now()));
+    let tally =
+        |rule: &str| result.decisions.iter().filter(|row| row.rule == rule).map(|row| row.decision).collect::<Vec<_>>();
+    assert_eq!(tally("shared-claim"), ["deny"]);
+    assert!(matches!(tally("runtime-dependency")[..], ["warn" | "would-deny"]), "{:?}", result.decisions);
+    let verdict = &result.refused[0].verdict;
+    assert_eq!(verdict.deciding(), ["shared-claim"]);
+    assert_eq!(verdict.details, ["ServiceAccount shop/shared is claimed by argocd/new"]);
 }
 
 #[test]

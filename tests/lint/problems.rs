@@ -105,6 +105,14 @@ fn file_that_cannot_be_read_does_not_hide_the_others() {
     assert!(said.out.contains("unknown-hook"));
 }
 
+#[test]
+fn nothing_that_could_be_read_is_no_clean_bill() {
+    let said = run(&std::env::temp_dir(), &["lint", "no-such-file"], "");
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    let report = run(&std::env::temp_dir(), &["lint", "no-such-file", "-o", "json"], "");
+    assert!(report.code == 2 && report.out.contains("unreadable-file"), "{}", report.out);
+}
+
 #[cfg(unix)]
 #[test]
 fn link_to_nowhere_and_pipe_do_not_hide_the_rest_of_a_folder() {

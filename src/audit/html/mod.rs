@@ -104,10 +104,9 @@ struct Tile {
 
 fn tiles(audit: &Audit) -> Vec<Tile> {
     let tile = |anchor, label, severity, count| Tile { anchor, label, severity, count };
-    let too_much = audit.refusals.iter().filter(|refusal| !refusal.expected).count();
     vec![
         tile("overlaps", "claimed twice", "warn", audit.overlaps.len()),
-        tile("refusals", "deletes that take too much", "deny", too_much),
+        tile("refusals", "deletes that take too much", "deny", audit.too_much()),
         tile("terminating", "stuck in Terminating", "deny", audit.terminating.len()),
         tile("failed-open", "deleted unseen", "deny", audit.failed_open.len()),
         tile("hooks", "hooks out of order", "deny", audit.hooks.len()),

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 
 use crate::{
     audit::{Approval, ApprovalState, Audit, Changes, FailedOpen, Refusal, Stuck, Unprotected, Untrusted, table::age},
+    decision::is_command,
     report::ReportFinding,
 };
 
@@ -52,9 +53,14 @@ fn card(refusal: &Refusal) -> Markup {
 fn way_out(remedies: &[String]) -> Markup {
     html! {
         @if !remedies.is_empty() {
-            details { summary { "What to do" } @for remedy in remedies { pre { (remedy) } } }
+            details { summary { "What to do" } @for remedy in remedies { (way(remedy)) } }
         }
     }
+}
+
+/// What is typed looks like it, what is read does not.
+fn way(remedy: &str) -> Markup {
+    html! { @if is_command(remedy) { pre { (remedy) } } @else { p { (remedy) } } }
 }
 
 fn more(rows: usize) -> Markup {
@@ -76,7 +82,7 @@ pub(super) fn terminating(stuck: &[Stuck]) -> Markup {
                     dl {
                         @for holder in &stuck.holders {
                             dt { (holder.what) }
-                            dd { (holder.why) pre { (holder.mend) } }
+                            dd { (holder.why) (way(&holder.mend)) }
                         }
                     }
                     @if !stuck.remaining.is_empty() {

@@ -6,14 +6,16 @@ mod times;
 
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::Subcommand;
 
 pub use self::times::Clock;
 use super::{
-    live::{self, ClusterArgs, Live},
+    live::{self, ClusterArgs, Live, NO_SNAPSHOT},
     output::{self, Format},
     world::WorldArgs,
 };
+use crate::object::GroupKind;
 
 /// Arguments of `approvals`.
 #[derive(Debug, clap::Args)]
@@ -62,10 +64,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 async fn run_list(options: &Options) -> anyhow::Result<ExitCode> {
-    let (snapshot, policy) = if let Some(snapshot) = options.world.snapshot()? {
-        (snapshot, options.world.policy.load()?)
+    let (snapshot, policy) = if let Some((snapshot, policy)) = options.world.snapshot()? {
+        // Approvals stand on Namespaces.
+        options.world.ensure_holds(&snapshot, &[GroupKind::new("", "Namespace")])?;
+        (snapshot, policy)
     } else {
-        let client = options.cluster.connect().await?;
+        let client = options.cluster.connect().await.context(NO_SNAPSHOT)?;
         let policy = live::policy(&client, &options.world.policy).await?;
         let world = Live::new(client).await?.world().await?;
         if let Some(unread) = world.not_read {
@@ -81,11 +85,11 @@ async fn run_list(options: &Options) -> anyhow::Result<ExitCode> {
 
 async fn run_status(namespace: &str, options: &Options) -> anyhow::Result<ExitCode> {
     let clock = Clock::system(options.world.now());
-    let status = if let Some(snapshot) = options.world.snapshot()? {
-        let policy = options.world.policy.load()?;
+    let status = if let Some((snapshot, policy)) = options.world.snapshot()? {
+        options.world.ensure_holds(&snapshot, &[])?;
         status::read(namespace, &snapshot, &snapshot, &policy, clock.now).await?
     } else {
-        let client = options.cluster.connect().await?;
+        let client = options.cluster.connect().await.context(NO_SNAPSHOT)?;
         let policy = live::policy(&client, &options.world.policy).await?;
         let live = Live::new(client).await?;
         let mut world = live.world_of(namespace).await?;

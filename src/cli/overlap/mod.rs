@@ -8,7 +8,7 @@ mod table;
 
 use std::{fs, path::Path, process::ExitCode, sync::Arc, time::Duration};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -232,5 +232,9 @@ fn whole(inputs: Inputs<'_>, app: &App, notes: &mut Vec<String>) -> Option<Arc<R
 
 /// Adds the reason why a file cannot be used.
 fn read_set(path: &Path) -> anyhow::Result<Snapshot> {
-    Snapshot::read(path).with_context(|| format!("{} holds no rendered manifests that can be read", path.display()))
+    let read = Snapshot::read(path);
+    let set = read.with_context(|| format!("{} holds no rendered manifests that can be read", path.display()))?;
+    // What has nothing in common with anything is usually what a failed command has left behind.
+    ensure!(set.objects().next().is_some(), "{} holds no manifest at all", path.display());
+    Ok(set)
 }

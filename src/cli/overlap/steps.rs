@@ -30,13 +30,13 @@ pub(super) fn migration(
         step(
             format!("Stop {a} from syncing by itself, or it takes the objects back"),
             vec![format!("argocd app set {a} --sync-policy none")],
-            vec![format!("{} prints nothing", get(".spec.syncPolicy.automated"))],
+            vec![format!("{}   # prints nothing", get(".spec.syncPolicy.automated"))],
             !automated,
         ),
         step(
             format!("Let the operation of {a} come to its end"),
             vec![format!("argocd app wait {a} --operation")],
-            vec![format!("{} prints neither Running nor Terminating", get(".status.operationState.phase"))],
+            vec![format!("{}   # prints neither Running nor Terminating", get(".status.operationState.phase"))],
             from.running.is_none(),
         ),
     ];
@@ -64,17 +64,17 @@ pub(super) fn migration(
         .objects
         .iter()
         .take(MAX_OBJECTS)
-        .map(|row| format!("kubectl {} still finds it", get_object(&row.object)));
+        .map(|row| format!("kubectl {}   # still finds it", get_object(&row.object)));
     steps.push(step(
         format!("If {a} stays: remove the objects from its manifests in Git, then sync it without pruning"),
         vec![format!("argocd app sync {a} --prune=false")],
-        vec![format!("{compare} ends with exit code 0; only then switch its automated sync on again")],
+        vec![format!("{compare}   # ends with exit code 0; only then switch its automated sync on again")],
         false,
     ));
     steps.push(step(
         format!("If {a} goes: delete it, without a cascade if everything else it holds is to stay as well"),
         vec![format!("argocd app delete {a}"), format!("argocd app delete {a} --cascade=false   # leaves everything")],
-        kept.chain([format!("argocd app get {b} says Synced and Healthy")]).collect(),
+        kept.chain([format!("argocd app get {b}   # says Synced and Healthy")]).collect(),
         false,
     ));
     steps
@@ -99,7 +99,7 @@ fn take_over(inputs: Inputs<'_>, report: &Report, to: &App, held: bool) -> [Step
         step(
             format!("Let {b} take the objects over, without pruning"),
             vec![format!("argocd app sync {b} --prune=false")],
-            vec![format!("cascade-guard overlap {a} {b} names {b} as holder of every object")],
+            vec![format!("cascade-guard overlap {a} {b}   # names {b} as holder of every object")],
             held,
         ),
         step(

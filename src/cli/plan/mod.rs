@@ -11,10 +11,11 @@ use serde_json::{json, value::RawValue};
 use super::{
     live::{ClusterArgs, Opened},
     output::{self, Format},
+    target::{ObjectArgs, UserArgs},
     world::WorldArgs,
 };
 use crate::{
-    admission::{Request, decode},
+    admission::{Request, UserInfo, decode},
     decision::{Decision, Effect, render},
     facts::Facts,
     inventory::Inventory,
@@ -28,16 +29,10 @@ use crate::{
 /// Arguments of `plan`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Kind of the object: application, applicationset, namespace, crd, role, …
-    kind: String,
-    /// Name of the object
-    name: String,
-    /// Namespace of the object
-    #[arg(short, long, default_value = "")]
-    namespace: String,
-    /// Judge as if this user deleted it
-    #[arg(long, default_value = "kubectl-user", value_name = "USER")]
-    user: String,
+    #[command(flatten)]
+    object: ObjectArgs,
+    #[command(flatten)]
+    user: UserArgs,
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
     #[command(flatten)]
@@ -80,6 +75,8 @@ pub struct Row {
 pub struct Report {
     /// What would be deleted.
     pub object: ObjectRef,
+    /// Who would delete it.
+    pub user: String,
     /// Whether the delete would be admitted.
     pub allowed: bool,
     /// What the client would be told when refused.
@@ -119,8 +116,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 async fn show(args: &Args) -> anyhow::Result<ExitCode> {
     let world = Opened::new(&args.world, &args.cluster).await?;
-    let (object, json) = world.find(&args.kind, &args.namespace, &args.name).await?;
-    let body = delete_review(&object, &json, &args.user)?;
+    let (object, json) = world.find(args.object.wanted()?).await?;
+    let body = delete_review(&object, &json, &args.user.user(world.client()).await?)?;
     let request = decode(&body)?;
     let (decision, deletion) = examine(&request, &world.inventory, &world.policy, &world, args.world.now()).await;
     let report = report(&request, &decision, deletion.as_ref(), &world.inventory);
@@ -146,12 +143,12 @@ struct DeleteRequest<'a> {
 ///
 /// # Errors
 /// When `raw` is no JSON.
-pub fn delete_review(object: &ObjectRef, raw: &str, user: &str) -> anyhow::Result<Vec<u8>> {
+pub fn delete_review(object: &ObjectRef, raw: &str, user: &UserInfo) -> anyhow::Result<Vec<u8>> {
     let old_object: &RawValue = serde_json::from_str(raw).with_context(|| format!("{object} cannot be read"))?;
     let kind = json!({"group": object.kind.group, "version": "v1", "kind": object.kind.kind});
     let rest = json!({
         "uid": "plan", "kind": kind, "operation": "DELETE", "name": object.name, "namespace": object.namespace,
-        "userInfo": {"username": user, "groups": ["system:authenticated"]}, "object": null, "dryRun": true,
+        "userInfo": user, "object": null, "dryRun": true,
     });
     let request = serde_json::value::to_raw_value(&DeleteRequest { rest, old_object })?;
     Ok(serde_json::to_vec(
@@ -183,6 +180,7 @@ fn report(request: &Request<'_>, decision: &Decision, deletion: Option<&Deletion
     let findings = decision.outcomes.iter().filter(|outcome| outcome.effect != Effect::Dropped);
     Report {
         object: request.target.clone(),
+        user: request.user.username.clone(),
         allowed: response.allowed,
         message: response.message,
         warnings: response.warnings,

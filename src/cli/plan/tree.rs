@@ -3,12 +3,16 @@
 use std::fmt::Write;
 
 use super::{Report, Row};
-use crate::plan::{Item, Plan, Via};
+use crate::{
+    argo::application::CASCADE_FINALIZERS,
+    plan::{Item, Plan, Via},
+    rules::namespace_content::finalizers::known,
+};
 
 pub(super) fn draw(report: &Report, plan: Option<&Plan>) -> String {
     let mut text = String::new();
     let verdict = if report.allowed { "would be admitted" } else { "would be refused" };
-    let _ = writeln!(text, "Deleting {} {verdict}.", report.object);
+    let _ = writeln!(text, "Deleting {} as {} {verdict}.", report.object, report.user);
     let count = |fate: &str| report.objects.iter().filter(|row| row.fate == fate).count();
     let _ =
         writeln!(text, "{} deleted, {} contested, {} spared\n", count("deleted"), count("contested"), count("spared"));
@@ -19,12 +23,11 @@ pub(super) fn draw(report: &Report, plan: Option<&Plan>) -> String {
     if !report.unknown_claimants.is_empty() {
         let _ = writeln!(text, "\nNever compared, may claim any of it: {}", report.unknown_claimants.join(", "));
     }
-    let hanging: Vec<&Row> =
-        report.objects.iter().filter(|row| row.fate != "spared" && !row.finalizers.is_empty()).collect();
+    let hanging: Vec<String> = report.objects.iter().filter(|row| row.fate != "spared").flat_map(hanging).collect();
     if !hanging.is_empty() {
-        text.push_str("\nWill not be gone before somebody removes a finalizer:\n");
-        for row in hanging {
-            let _ = writeln!(text, "  {}: {}", row.object, row.finalizers.join(", "));
+        text.push_str("\nMay hang, because somebody has to remove a finalizer:\n");
+        for line in hanging {
+            let _ = writeln!(text, "  {line}");
         }
     }
     if !report.findings.is_empty() {
@@ -37,6 +40,19 @@ pub(super) fn draw(report: &Report, plan: Option<&Plan>) -> String {
         let _ = writeln!(text, "\nWhat to do:\n{way_out}");
     }
     text
+}
+
+/// The finalizers of an object that may keep it, with who must remove them. Kubernetes removes its own, and the cascade of
+/// an Application is what is planned here: Argo CD removes its finalizer at the end of it.
+fn hanging(row: &Row) -> Vec<String> {
+    let cascade = |finalizer: &str| row.object.is_application() && CASCADE_FINALIZERS.contains(&finalizer);
+    let left = row.finalizers.iter().filter(|finalizer| !cascade(finalizer));
+    left.filter_map(|finalizer| match known(finalizer) {
+        Some(known) if !known.hangs => None,
+        Some(known) => Some(format!("{}: {finalizer}, of {}: {}", row.object, known.removed_by, known.advice)),
+        None => Some(format!("{}: {finalizer}", row.object)),
+    })
+    .collect()
 }
 
 fn branch(text: &mut String, report: &Report, plan: &Plan, place: usize, lead: &str, rest: &str, drawn: &mut [bool]) {

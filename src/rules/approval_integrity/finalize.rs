@@ -41,7 +41,7 @@ pub(super) fn finalize(cx: &Context<'_>, old: &Object<'_>, new: &Object<'_>, fin
     )
     .check("finalize")
     .detail(format!("finalizing Namespace {name} by hand orphans {}", remaining(cx, name, &before.conditions)))
-    .remedy(format!("see what holds it: kubectl get namespace {name} -o jsonpath='{{.status.conditions}}'"))
+    .remedy(format!("kubectl get namespace {name} -o jsonpath='{{.status.conditions}}'   # shows what holds it"))
     .remedy(
         "let the controllers that own the remaining finalizers finish, or remove those finalizers object by object",
     );

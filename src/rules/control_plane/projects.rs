@@ -69,7 +69,7 @@ fn used<'a>(object: &ObjectRef, users: impl ExactSizeIterator<Item = &'a App> + 
         .claimed_by(users.map(App::path).collect())
         .remedy(format!("argocd app set {example} --project OTHER   # for each Application that uses it"))
         .remedy(format!(
-            "or let it wait for them: kubectl -n {} patch appproject {} --type merge -p '{{\"metadata\":{{\"finalizers\":[\"{FINALIZER}\"]}}}}', then delete it",
+            "kubectl -n {} patch appproject {} --type merge -p '{{\"metadata\":{{\"finalizers\":[\"{FINALIZER}\"]}}}}'   # then delete it: it waits for them",
             object.namespace, object.name
         ))
 }

@@ -141,7 +141,7 @@ fn prune(
         .detail(format!("{object} (claimed by {wanted_by}) would be pruned by {path}"))
         .remedy(format!("sync {wanted_by} first: it takes the object over, and the prune of {path} passes it by"))
         .remedy(format!(
-            "or keep it: kubectl annotate {} {}{} {SYNC_OPTIONS}=Prune=false",
+            "kubectl annotate {} {}{} {SYNC_OPTIONS}=Prune=false   # or keep it so",
             object.kind.to_string().to_lowercase(),
             object.name,
             if object.namespace.is_empty() { String::new() } else { format!(" -n {}", object.namespace) }

@@ -17,7 +17,7 @@ pub(super) fn of(subject: &Subject<'_>, stage: Stage, unmet: &[Unmet<'_>], appli
     remedies.extend(move_the_needs(stage, unmet));
     // Manifests are not behind Git.
     if !application.is_empty() && subject.origin == Origin::Cluster {
-        remedies.push(format!("if Git has changed since: argocd app get {application} --refresh, then sync again"));
+        remedies.push(format!("argocd app get {application} --refresh   # if Git has changed since; then sync again"));
     }
     remedies
 }

@@ -26,7 +26,7 @@ fn incident_is_refused_in_words_that_explain_it() {
         [
             "run the Job later: argocd.argoproj.io/hook: Sync with argocd.argoproj.io/sync-wave: \"5\"",
             "or create Secret shop/db earlier: argocd.argoproj.io/hook: PreSync with argocd.argoproj.io/sync-wave: \"4\"",
-            "if Git has changed since: argocd app get argocd/shop --refresh, then sync again",
+            "argocd app get argocd/shop --refresh   # if Git has changed since; then sync again",
         ]
     );
     assert_eq!(finding.claimants, ["argocd/shop"]);

@@ -1,0 +1,187 @@
+//! What the commands make of the file they are given: nothing in it, a policy in it, objects named in several ways.
+
+use std::{path::Path, process::Command};
+
+use serde_json::{Value, json};
+
+use super::{NOW, application, file, guard, stdout, troubled};
+
+const POLICY: &str = "
+apiVersion: cascade-guard.io/v1alpha1
+kind: GuardPolicy
+metadata: {name: default}
+spec:
+  rules: {sharedClaim: {mode: enforce}, namespaceApproval: {mode: enforce}}
+  breakGlass: {groups: [oncall], requireReason: false}
+";
+
+fn ended(arguments: &[&str]) -> (i32, String) {
+    let output = guard(arguments);
+    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+/// The program where no cluster can be found.
+fn without_a_cluster(arguments: &[&str]) -> (i32, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cascade-guard"));
+    let nowhere = Path::new(env!("CARGO_MANIFEST_DIR")).join("no-such-kubeconfig");
+    command.env("KUBECONFIG", nowhere).env_remove("KUBERNETES_SERVICE_HOST").args(arguments);
+    let output = command.output().unwrap();
+    assert!(output.stdout.is_empty(), "{}", stdout(&output));
+    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+fn request() -> Value {
+    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+        "uid": "u-1", "kind": {"group": "", "version": "v1", "kind": "ConfigMap"}, "operation": "DELETE",
+        "name": "a", "namespace": "shop", "userInfo": {"username": "bob"},
+        "oldObject": {"metadata": {"name": "a", "namespace": "shop"}}}})
+}
+
+#[test]
+fn empty_input_is_no_clean_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let requests = file(folder.path(), "requests.json", &request().to_string());
+    let rendered = file(folder.path(), "rendered.yaml", &application("a", &[]).to_string());
+    let (requests, rendered) = (requests.to_str().unwrap(), rendered.to_str().unwrap());
+    for (name, text) in [("empty.yaml", ""), ("list.json", r#"{"apiVersion":"v1","kind":"List","items":[]}"#)] {
+        let empty = file(folder.path(), name, text);
+        let empty = empty.to_str().unwrap();
+        for arguments in [
+            &["audit", "--snapshot", empty][..],
+            &["approvals", "--snapshot", empty],
+            &["replay", requests, "--snapshot", empty],
+            &["lint", rendered, "--snapshot", empty],
+        ] {
+            let said = ended(arguments);
+            assert_eq!(
+                said,
+                (2, format!("error: the snapshot cannot be used: {empty} holds no object at all\n")),
+                "{arguments:?}"
+            );
+        }
+        assert_eq!(ended(&["overlap", rendered, empty]), (2, format!("error: {empty} holds no manifest at all\n")));
+        // Whoever names an empty file for one request means an empty cluster.
+        assert_eq!(ended(&["review", requests, "--snapshot", empty]).0, 0);
+    }
+}
+
+#[test]
+fn snapshot_without_what_a_command_judges_is_no_clean_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let requests = file(folder.path(), "requests.json", &request().to_string());
+    let policy = file(folder.path(), "policy.yaml", POLICY);
+    let policy = policy.to_str().unwrap();
+    let (code, said) = ended(&["audit", "--snapshot", policy]);
+    assert_eq!(code, 2);
+    assert!(
+        said.ends_with("holds no Application and no ApplicationSet and no Namespace, only 1 GuardPolicy\n"),
+        "{said}"
+    );
+    let (code, said) = ended(&["approvals", "--snapshot", policy]);
+    assert!(code == 2 && said.ends_with("holds no Namespace, only 1 GuardPolicy\n"), "{said}");
+    assert_eq!(ended(&["review", requests.to_str().unwrap(), "--snapshot", policy]).0, 0);
+}
+
+#[test]
+fn review_and_policy_explain_make_up_no_cluster_and_no_policy() {
+    let folder = tempfile::tempdir().unwrap();
+    let requests = file(folder.path(), "requests.json", &request().to_string());
+    let (code, said) = ended(&["review", requests.to_str().unwrap()]);
+    assert!(code == 2 && said.contains("review needs --snapshot"), "{said}");
+    let (code, said) = without_a_cluster(&["policy", "explain", "namespace", "shop"]);
+    assert!(code == 2 && said.contains("name a file with --policy"), "{said}");
+}
+
+#[test]
+fn missing_kubeconfig_is_said_once_and_in_short() {
+    for arguments in [&["approve", "shop"][..], &["revoke", "shop"], &["doctor"], &["plan", "ns", "shop"], &["audit"]] {
+        let (code, said) = without_a_cluster(arguments);
+        assert_eq!((code, said.lines().count()), (2, 1), "{said}");
+        assert!(said.len() < 300 && said.matches("No such file").count() == 1, "{said}");
+        let reads_files = matches!(arguments[0], "plan" | "audit");
+        assert_eq!(said.contains("--snapshot"), reads_files, "{said}");
+    }
+}
+
+#[test]
+fn policy_in_a_snapshot_counts_as_that_of_a_cluster_and_a_file_wins() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut list: Value = serde_json::from_str(&troubled()).unwrap();
+    list["items"].as_array_mut().unwrap().push(serde_saphyr::from_str(POLICY).unwrap());
+    let snapshot = file(folder.path(), "cluster.json", &list.to_string());
+    let audit = file(folder.path(), "audit.yaml", &POLICY.replace("enforce", "audit"));
+    let (snapshot, audit) = (snapshot.to_str().unwrap(), audit.to_str().unwrap());
+    let plan =
+        |more: &[&str]| guard(&[&["plan", "ns", "streaming", "--snapshot", snapshot, "--now", NOW], more].concat());
+    let refused = plan(&[]);
+    assert_eq!(refused.status.code(), Some(1), "{}", stdout(&refused));
+    assert!(stdout(&refused).starts_with("Deleting Namespace streaming as kubectl-user would be refused."));
+    assert_eq!(plan(&["--policy", audit]).status.code(), Some(0));
+    // Who may break the glass is in one of its groups.
+    let broken = plan(&["--user", "eve", "--group", "oncall"]);
+    assert!(
+        stdout(&broken).starts_with("Deleting Namespace streaming as eve would be admitted."),
+        "{}",
+        stdout(&broken)
+    );
+    let explained = guard(&["policy", "explain", "ns", "streaming", "--snapshot", snapshot]);
+    assert!(stdout(&explained).contains("namespace-approval: enforce"), "{}", stdout(&explained));
+    let bad = file(folder.path(), "bad.json", &list.to_string().replace(r#""breakGlass""#, r#""breakGlas""#));
+    let (code, said) = ended(&["plan", "ns", "streaming", "--snapshot", bad.to_str().unwrap()]);
+    assert!(code == 2 && said.contains("breakGlas") && said.contains("--policy"), "{said}");
+}
+
+#[test]
+fn object_is_found_as_other_commands_write_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let snapshot = file(folder.path(), "cluster.json", &troubled());
+    let snapshot = snapshot.to_str().unwrap();
+    for command in [&["plan"][..], &["policy", "explain"]] {
+        for object in [
+            &["application", "argocd/flink-old"][..],
+            &["application", "flink-old"],
+            &["application", "flink-old", "-n", "argocd"],
+            &["ns", "streaming", "-n", "argocd"],
+            &["role", "streaming/flink-leader-election"],
+        ] {
+            let arguments = [command, object, &["--snapshot", snapshot, "--now", NOW]].concat();
+            assert_eq!(ended(&arguments), (0, String::new()), "{arguments:?}");
+        }
+        let arguments = [command, &["role", "flink-leader-election", "--snapshot", snapshot]].concat();
+        let said = "error: say which role flink-leader-election is meant: streaming/flink-leader-election\n";
+        assert_eq!(ended(&arguments), (2, said.to_owned()));
+    }
+}
+
+#[test]
+fn plan_names_the_finalizers_that_may_hang_and_those_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut parent = application("parent", &[]);
+    parent["status"]["resources"] = json!([{"group": "argoproj.io", "version": "v1alpha1", "kind": "Application",
+        "namespace": "argocd", "name": "child", "status": "Synced"}]);
+    let mut child = application("child", &[("PersistentVolumeClaim", "data")]);
+    let ingress = json!({"group": "networking.k8s.io", "version": "v1", "kind": "Ingress", "namespace": "streaming",
+        "name": "front", "status": "Synced"});
+    child["status"]["resources"].as_array_mut().unwrap().push(ingress);
+    child["metadata"]["annotations"] =
+        json!({"argocd.argoproj.io/tracking-id": "parent:argoproj.io/Application:argocd/child"});
+    let tracked = |api: &str, group: &str, kind: &str, name: &str, finalizer: &str| {
+        json!({"apiVersion": api, "kind": kind, "metadata": {"name": name, "namespace": "streaming", "finalizers": [finalizer],
+            "annotations": {"argocd.argoproj.io/tracking-id": format!("child:{group}/{kind}:streaming/{name}")}}})
+    };
+    let items = [
+        parent,
+        child,
+        tracked("networking.k8s.io/v1", "networking.k8s.io", "Ingress", "front", "ingress.k8s.aws/resources"),
+        tracked("v1", "", "PersistentVolumeClaim", "data", "kubernetes.io/pvc-protection"),
+    ];
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
+    let snapshot = file(folder.path(), "cluster.json", &list.to_string());
+    let text = stdout(&guard(&["plan", "app", "parent", "--snapshot", snapshot.to_str().unwrap(), "--now", NOW]));
+    let hanging = text.split_once("May hang").map(|(_, rest)| rest.split("\n\n").next().unwrap()).unwrap_or_default();
+    assert!(
+        hanging.contains("Ingress streaming/front: ingress.k8s.aws/resources, of the AWS Load Balancer Controller"),
+        "{text}"
+    );
+    assert!(!hanging.contains("resources-finalizer") && !hanging.contains("pvc-protection"), "{text}");
+}
