@@ -106,15 +106,16 @@ impl Format {
 
 /// Exit 0 clean, 1 findings, 2 something could not be judged.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let policy = PolicyArgs { policy: args.policy.clone(), mode_ceiling: None }.load()?;
-    let snapshot = match &args.snapshot {
-        Some(path) => {
-            let snapshot = Snapshot::read(path).context("the snapshot cannot be used")?;
-            ensure_holds(path, &snapshot, &[])?;
-            Some(snapshot)
-        }
-        None if args.live => Some(existing(&args.cluster, &policy)?),
-        None => None,
+    let policy = PolicyArgs { policy: args.policy.clone(), mode_ceiling: None };
+    let (snapshot, policy) = if let Some(path) = &args.snapshot {
+        let snapshot = Snapshot::read(path).context("the snapshot cannot be used")?;
+        ensure_holds(path, &snapshot, &[])?;
+        let policy = policy.load_over(&snapshot)?;
+        (Some(snapshot), policy)
+    } else {
+        let policy = policy.load()?;
+        let snapshot = args.live.then(|| existing(&args.cluster, &policy)).transpose()?;
+        (snapshot, policy)
     };
     let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
     let inventory = snapshot.as_ref().map(|snapshot| snapshot.inventory(&policy, (0, 0)));

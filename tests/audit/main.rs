@@ -1,8 +1,9 @@
-//! The commands `audit`, `replay` and `policy explain` as a person or a pipeline runs them, and the page in a browser.
+//! The commands `audit`, `plan`, `replay` and `policy explain` as a person or a pipeline runs them, and the audit page.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that meets a surprise should fail")]
 
 mod browser;
+mod cluster;
 mod commands;
 mod snapshots;
 

@@ -159,7 +159,7 @@ fn plan_names_the_finalizers_that_may_hang_and_those_alone() {
     let mut parent = application("parent", &[]);
     parent["status"]["resources"] = json!([{"group": "argoproj.io", "version": "v1alpha1", "kind": "Application",
         "namespace": "argocd", "name": "child", "status": "Synced"}]);
-    let mut child = application("child", &[("PersistentVolumeClaim", "data")]);
+    let mut child = application("child", &[("PersistentVolumeClaim", "data"), ("Namespace", "streaming")]);
     let ingress = json!({"group": "networking.k8s.io", "version": "v1", "kind": "Ingress", "namespace": "streaming",
         "name": "front", "status": "Synced"});
     child["status"]["resources"].as_array_mut().unwrap().push(ingress);
@@ -174,6 +174,11 @@ fn plan_names_the_finalizers_that_may_hang_and_those_alone() {
         child,
         tracked("networking.k8s.io/v1", "networking.k8s.io", "Ingress", "front", "ingress.k8s.aws/resources"),
         tracked("v1", "", "PersistentVolumeClaim", "data", "kubernetes.io/pvc-protection"),
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "streaming", "uid": "u",
+            "annotations": {"argocd.argoproj.io/tracking-id": "child:/Namespace:streaming/streaming"}}}),
+        // In no list, and gone with the Namespace all the same.
+        json!({"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "by-hand",
+            "namespace": "streaming", "finalizers": ["ingress.k8s.aws/resources"]}}),
     ];
     let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
     let snapshot = file(folder.path(), "cluster.json", &list.to_string());
@@ -183,5 +188,6 @@ fn plan_names_the_finalizers_that_may_hang_and_those_alone() {
         hanging.contains("Ingress streaming/front: ingress.k8s.aws/resources, of the AWS Load Balancer Controller"),
         "{text}"
     );
+    assert!(hanging.contains("Ingress streaming/by-hand: ") && hanging.matches("/front").count() == 1, "{text}");
     assert!(!hanging.contains("resources-finalizer") && !hanging.contains("pvc-protection"), "{text}");
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{json, value::RawValue};
 
 use super::{
+    approvals::status,
     live::{ClusterArgs, Opened},
     output::{self, Format},
     target::{ObjectArgs, UserArgs},
@@ -16,14 +17,18 @@ use super::{
 };
 use crate::{
     admission::{Request, UserInfo, decode},
+    argo::application::CASCADE_FINALIZERS,
     decision::{Decision, Effect, render},
     facts::Facts,
-    inventory::Inventory,
+    inventory::{Inventory, LOCAL},
     judge::{Source, View, settle},
     object::ObjectRef,
     plan::{Fate, Item, Plan},
     policy::Policy,
-    rules::{self, Deletion},
+    rules::{
+        self, Deletion,
+        namespace_content::{Held, finalizers::known},
+    },
 };
 
 /// Arguments of `plan`.
@@ -90,6 +95,9 @@ pub struct Report {
     pub findings: Vec<FindingRow>,
     /// Every object, the root first.
     pub objects: Vec<Row>,
+    /// What may stay because somebody has to remove a finalizer, in the Namespaces that would go as well.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hanging: Vec<Held>,
     /// Applications never compared that may want some of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown_claimants: Vec<String>,
@@ -120,7 +128,8 @@ async fn show(args: &Args) -> anyhow::Result<ExitCode> {
     let body = delete_review(&object, &json, &args.user.user(world.client()).await?)?;
     let request = decode(&body)?;
     let (decision, deletion) = examine(&request, &world.inventory, &world.policy, &world, args.world.now()).await;
-    let report = report(&request, &decision, deletion.as_ref(), &world.inventory);
+    let mut report = report(&request, &decision, deletion.as_ref(), &world.inventory);
+    report.hanging = hanging(&report.objects, &world).await;
     match args.output {
         Format::Table => {
             output::line(tree::draw(&report, deletion.as_ref().map(|deletion| &deletion.plan)).trim_end())?;
@@ -173,6 +182,37 @@ pub async fn examine(
     .await
 }
 
+/// So many Namespaces are looked into.
+const MAX_NAMESPACES: usize = 50;
+
+/// What may stay: of the objects of a plan, and of what is in its Namespaces, which nobody may list. Kubernetes removes its
+/// own finalizers, and Argo CD removes those of a cascade at its end, which is what is planned here.
+async fn hanging(rows: &[Row], world: &Opened) -> Vec<Held> {
+    let going = || rows.iter().filter(|row| row.fate != "spared");
+    let held = |row: &Row, finalizer: &String| Held {
+        object: row.object.clone(),
+        finalizer: finalizer.clone(),
+        known: known(finalizer),
+    };
+    let mut found: Vec<Held> =
+        going().flat_map(|row| row.finalizers.iter().map(move |finalizer| held(row, finalizer))).collect();
+    let local = world.inventory.cluster_name(LOCAL);
+    let namespaces = going().filter(|row| row.object.is_namespace() && row.cluster == local);
+    for (place, row) in namespaces.enumerate() {
+        if place == MAX_NAMESPACES {
+            output::note(&format!("what may hang was looked for in {MAX_NAMESPACES} Namespaces only"));
+            break;
+        }
+        let Some(meta) = world.inventory.namespace(&row.object.name) else { continue };
+        let content = status::content(meta, &world.inventory, world).await.unwrap_or_default();
+        let new = content.held.into_iter().filter(|held| !found.contains(held)).collect::<Vec<_>>();
+        found.extend(new);
+    }
+    let cascade = |held: &Held| held.object.is_application() && CASCADE_FINALIZERS.contains(&held.finalizer.as_str());
+    found.retain(|held| held.hangs() && !cascade(held));
+    found
+}
+
 fn report(request: &Request<'_>, decision: &Decision, deletion: Option<&Deletion>, inventory: &Inventory) -> Report {
     let response = render(decision, request);
     let plan = deletion.map(|deletion| &deletion.plan);
@@ -199,6 +239,7 @@ fn report(request: &Request<'_>, decision: &Decision, deletion: Option<&Deletion
         objects: plan
             .map(|plan| plan.items.iter().map(|item| row(plan, item, inventory)).collect())
             .unwrap_or_default(),
+        hanging: Vec::new(),
         unknown_claimants: plan
             .map(|plan| plan.unknown_claimants.iter().filter_map(path).collect())
             .unwrap_or_default(),

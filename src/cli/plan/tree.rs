@@ -2,12 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{Report, Row};
-use crate::{
-    argo::application::CASCADE_FINALIZERS,
-    plan::{Item, Plan, Via},
-    rules::namespace_content::finalizers::known,
-};
+use super::Report;
+use crate::plan::{Item, Plan, Via};
 
 pub(super) fn draw(report: &Report, plan: Option<&Plan>) -> String {
     let mut text = String::new();
@@ -23,11 +19,12 @@ pub(super) fn draw(report: &Report, plan: Option<&Plan>) -> String {
     if !report.unknown_claimants.is_empty() {
         let _ = writeln!(text, "\nNever compared, may claim any of it: {}", report.unknown_claimants.join(", "));
     }
-    let hanging: Vec<String> = report.objects.iter().filter(|row| row.fate != "spared").flat_map(hanging).collect();
-    if !hanging.is_empty() {
+    if !report.hanging.is_empty() {
         text.push_str("\nMay hang, because somebody has to remove a finalizer:\n");
-        for line in hanging {
-            let _ = writeln!(text, "  {line}");
+        for held in &report.hanging {
+            let who =
+                held.known.map(|known| format!(", of {}: {}", known.removed_by, known.advice)).unwrap_or_default();
+            let _ = writeln!(text, "  {}: {}{who}", held.object, held.finalizer);
         }
     }
     if !report.findings.is_empty() {
@@ -40,19 +37,6 @@ pub(super) fn draw(report: &Report, plan: Option<&Plan>) -> String {
         let _ = writeln!(text, "\nWhat to do:\n{way_out}");
     }
     text
-}
-
-/// The finalizers of an object that may keep it, with who must remove them. Kubernetes removes its own, and the cascade of
-/// an Application is what is planned here: Argo CD removes its finalizer at the end of it.
-fn hanging(row: &Row) -> Vec<String> {
-    let cascade = |finalizer: &str| row.object.is_application() && CASCADE_FINALIZERS.contains(&finalizer);
-    let left = row.finalizers.iter().filter(|finalizer| !cascade(finalizer));
-    left.filter_map(|finalizer| match known(finalizer) {
-        Some(known) if !known.hangs => None,
-        Some(known) => Some(format!("{}: {finalizer}, of {}: {}", row.object, known.removed_by, known.advice)),
-        None => Some(format!("{}: {finalizer}", row.object)),
-    })
-    .collect()
 }
 
 fn branch(text: &mut String, report: &Report, plan: &Plan, place: usize, lead: &str, rest: &str, drawn: &mut [bool]) {
