@@ -5,19 +5,19 @@
 #[path = "serving/api.rs"]
 mod api;
 
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use api::{FakeApi, Reply};
 use cascade_guard::{
     argo::Clusters,
-    cluster::{Cluster, Health, Kinds},
+    cluster::{Cluster, Health, Kinds, SILENCE},
     inventory::Inventory,
     object::ObjectRef,
     policy::{Mode, Policy, RuleKey},
     server::{Condition, LivePolicy, Readiness},
-    telemetry::Metrics,
+    telemetry::{Metrics, log},
 };
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -43,6 +43,10 @@ impl Drop for World {
 
 impl World {
     fn start(api: FakeApi) -> Self {
+        Self::start_with(api, SILENCE)
+    }
+
+    fn start_with(api: FakeApi, silence: Duration) -> Self {
         let metrics = Arc::new(Metrics::new());
         let inventory = Arc::new(RwLock::new(Inventory::new((1, 2), "argocd", Clusters::default())));
         let policy = Arc::new(LivePolicy::new(Policy::default(), Mode::Enforce, metrics.clone()));
@@ -59,6 +63,7 @@ impl World {
             readiness: readiness.clone(),
             metrics,
             health: Arc::new(Health::default()),
+            silence,
         };
         let running = tokio::spawn(cluster.run());
         Self { api, inventory, policy, readiness, running }
@@ -86,8 +91,36 @@ impl World {
         );
     }
 
+    /// How often Applications were asked for: lists from the beginning, or watches.
+    fn asked(&self, watch: bool) -> usize {
+        let requests = self.api.requests();
+        // ApplicationSets begin with the same letters.
+        let of_applications = requests.iter().filter(|(path, _)| path.starts_with(&format!("{APPLICATIONS}?")));
+        of_applications.filter(|(path, _)| path.contains("watch=true") == watch && !path.contains("continue=")).count()
+    }
+
     fn has(&self, name: &str) -> bool {
         self.inventory.read().app_named("argocd", name).is_some()
+    }
+}
+
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Lines {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().clone()).unwrap()
     }
 }
 
@@ -215,23 +248,108 @@ async fn what_a_fresh_list_leaves_out_is_gone() {
 }
 
 #[tokio::test]
+async fn watch_that_cannot_be_opened_because_its_version_is_too_old_leads_to_a_fresh_list() {
+    let api = FakeApi::new();
+    api.reply(APPLICATIONS, Reply::list(&[application("kept", &json!([])), application("gone", &json!([]))]));
+    let world = World::ready(api).await;
+    world.until("it is watched", |world| world.asked(true) == 1).await;
+    world.api.reply(APPLICATIONS, Reply::list(&[application("kept", &json!([]))]));
+    world.api.reply(&format!("{APPLICATIONS}?watch"), Reply::failure(410, "Expired", "too old resource version"));
+    world.api.end(APPLICATIONS);
+    world.until("the other one is gone", |world| !world.has("gone")).await;
+    assert!(world.has("kept"));
+}
+
+#[tokio::test]
+async fn list_that_fails_on_a_later_page_is_not_tried_again_at_once_and_said_once() {
+    let lines = Lines::default();
+    let writer = lines.clone();
+    let (subscriber, _filter) = log::subscriber("warn", move || writer.clone()).unwrap();
+    let _logging = tracing::subscriber::set_default(subscriber);
+    let api = FakeApi::new();
+    let page = json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "10", "continue": "more"},
+        "items": [application("first", &json!([]))]});
+    api.reply(APPLICATIONS, Reply::Json(200, page));
+    api.reply(&format!("{APPLICATIONS}?continue"), Reply::failure(410, "Expired", "the token is too old"));
+    let world = World::start(api);
+    world.until("it was tried again", |world| world.asked(false) >= 3).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(world.asked(false) <= 4, "{} lists", world.asked(false));
+    assert!(!world.readiness.is_ready());
+    assert_eq!(lines.text().matches("cannot watch").count(), 1, "{}", lines.text());
+}
+
+#[tokio::test]
+async fn watch_that_ends_at_once_is_not_opened_again_at_once() {
+    let api = FakeApi::new();
+    api.reply(&format!("{APPLICATIONS}?watch"), Reply::Text(200, ""));
+    let world = World::ready(api).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!((1..=3).contains(&world.asked(true)), "{} watches", world.asked(true));
+    assert_eq!(world.asked(false), 1, "nothing was missed, so nothing is listed again");
+}
+
+#[tokio::test]
+async fn silent_watch_is_opened_anew_where_it_was() {
+    let world = World::start_with(FakeApi::new(), Duration::from_millis(100));
+    world.until("it is watched", |world| world.asked(true) == 1).await;
+    let bookmark = json!({"kind": "Application", "apiVersion": "argoproj.io/v1alpha1",
+        "metadata": {"resourceVersion": "77"}});
+    world.api.event(APPLICATIONS, "BOOKMARK", bookmark).await;
+    world.until("it is watched anew", |world| world.asked(true) >= 2).await;
+    let requests = world.api.requests();
+    let last = requests.iter().rfind(|(path, _)| path.starts_with(&format!("{APPLICATIONS}?"))).unwrap();
+    assert!(last.0.contains("resourceVersion=77"), "{last:?}");
+    assert_eq!(world.asked(false), 1);
+}
+
+#[tokio::test]
+async fn list_that_never_comes_is_given_up_and_the_reason_is_reported() {
+    let api = FakeApi::new();
+    api.reply(APPLICATIONS, Reply::Silence);
+    let world = World::start_with(api, Duration::from_millis(100));
+    let said = "Applications: the list failed: the API server sent nothing for 0.1 s";
+    world.until("the reason is reported", |world| world.readiness.report().iter().any(|(_, why)| why == said)).await;
+    world.api.reply(APPLICATIONS, Reply::list(&[]));
+    world.until("it is ready", |world| world.readiness.is_ready()).await;
+}
+
+#[tokio::test]
+async fn list_of_a_kind_that_is_served_is_not_taken_for_empty_when_it_is_not_found() {
+    let api = FakeApi::new();
+    api.reply(
+        "/apis",
+        Reply::Json(
+            200,
+            json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2",
+        "items": [{"metadata": {"name": "argoproj.io"}, "versions": [{"version": "v1alpha1", "resources": [
+            {"resource": "applications", "scope": "Namespaced", "verbs": ["get", "list", "watch"],
+                "responseKind": {"group": "", "version": "", "kind": "Application"}}]}]}]}),
+        ),
+    );
+    api.reply(APPLICATIONS, Reply::Text(404, "404 page not found"));
+    let world = World::start(api);
+    world
+        .until("the reason is reported", |world| {
+            let report = world.readiness.report();
+            report.len() == 1 && report[0].1.contains("although it says that it serves this kind")
+        })
+        .await;
+    assert!(!world.inventory.read().is_ready());
+    world.api.reply(APPLICATIONS, Reply::list(&[application("first", &json!([]))]));
+    world.until("it is ready", |world| world.readiness.is_ready() && world.has("first")).await;
+}
+
+#[tokio::test]
 async fn failing_relist_takes_nothing_away() {
     let api = FakeApi::new();
     api.reply(APPLICATIONS, Reply::list(&[application("kept", &json!([]))]));
     let world = World::ready(api).await;
-    let lists = |world: &World| {
-        world
-            .api
-            .requests()
-            .iter()
-            .filter(|(path, _)| path.starts_with(APPLICATIONS) && !path.contains("watch"))
-            .count()
-    };
-    let before = lists(&world);
+    let before = world.asked(false);
     world.api.reply(APPLICATIONS, Reply::Text(404, "404 page not found"));
     let expired = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 410, "message": "gone"});
     world.api.event(APPLICATIONS, "ERROR", expired).await;
-    world.until("it was listed again in vain", |world| lists(world) >= before + 2).await;
+    world.until("it was listed again in vain", |world| world.asked(false) >= before + 2).await;
     assert!(world.has("kept"));
     assert!(world.readiness.is_ready());
 }

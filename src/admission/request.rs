@@ -149,7 +149,7 @@ impl Request<'_> {
     }
 }
 
-/// Why a body could not be read as a review.
+/// Why a body could not be read as a review. The reasons go into the log and quote nothing of the body.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// The body is no `AdmissionReview`; there is no uid to answer to.
@@ -180,7 +180,7 @@ impl<R> Envelope<R> {
         if self.kind == "AdmissionReview" && self.api_version == "admission.k8s.io/v1" {
             Ok(self.request)
         } else {
-            Err(DecodeError::NotAReview(format!("it is a {} {}", self.api_version, self.kind)))
+            Err(DecodeError::NotAReview("its kind or apiVersion is another".to_owned()))
         }
     }
 }
@@ -228,8 +228,8 @@ pub fn decode(body: &[u8]) -> Result<Request<'_>, DecodeError> {
         Ok(envelope) => envelope.check()?,
         Err(error) => {
             let envelope: Envelope<&RawValue> =
-                serde_json::from_slice(body).map_err(|error| DecodeError::NotAReview(error.to_string()))?;
-            return Err(salvage(envelope.check()?.get(), &error.to_string()));
+                serde_json::from_slice(body).map_err(|error| DecodeError::NotAReview(unquoted(&error)))?;
+            return Err(salvage(envelope.check()?.get(), &unquoted(&error)));
         }
     };
     if wire.uid.is_empty() {
@@ -238,7 +238,7 @@ pub fn decode(body: &[u8]) -> Result<Request<'_>, DecodeError> {
     let malformed = |what: &str, error: &serde_json::Error| DecodeError::Malformed {
         uid: wire.uid.clone(),
         operation: Some(wire.operation),
-        reason: format!("{what}: {error}"),
+        reason: format!("{what}: {}", unquoted(error)),
     };
     let object = wire.object.map(Object::new).transpose().map_err(|error| malformed("object", &error))?;
     let old_object = wire.old_object.map(Object::new).transpose().map_err(|error| malformed("oldObject", &error))?;
@@ -258,6 +258,21 @@ pub fn decode(body: &[u8]) -> Result<Request<'_>, DecodeError> {
         dry_run: wire.dry_run,
         options: wire.options,
     })
+}
+
+/// What is wrong, without what was written there: it may be a piece of a Secret. serde's words for what it expected are
+/// those of the types here.
+fn unquoted(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!("at line {} column {}", error.line(), error.column());
+    if !error.is_data() {
+        return format!("{} {place}", if error.is_eof() { "it ends too soon" } else { "it is no JSON" });
+    }
+    match text.rsplit_once(", expected ") {
+        Some((_, expected)) => format!("expected {expected}"),
+        None if text.starts_with("missing field") || text.starts_with("duplicate field") => text,
+        None => format!("a value does not fit {place}"),
+    }
 }
 
 fn target(wire: &Wire<'_>, meta: Option<&ObjectMeta>) -> ObjectRef {
@@ -345,6 +360,28 @@ mod tests {
                 assert_eq!((uid.as_str(), operation), ("abc", Some(Operation::Delete)));
             }
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn reasons_quote_nothing_of_the_body() {
+        let object = |object: &str| {
+            review(&format!(
+                r#"{{"uid":"1","kind":{{"kind":"Secret"}},"operation":"DELETE","oldObject":{{"metadata":{object}}}}}"#
+            ))
+        };
+        for (body, reason) in [
+            (object(r#""hunter2, expected nothing""#), "oldObject: expected struct"),
+            (object(r#"{"labels":"hunter2"}"#), "oldObject: expected"),
+            (review(r#"{"uid":"1","operation":"DELETE","kind":"hunter2"}"#), "expected struct"),
+            (review(r#"{"uid":"1","operation":"DELETE"}"#), "missing field `kind` at line 1"),
+            ("{}".to_owned(), "missing field `apiVersion`"),
+            (r#"{"hunter2"#.to_owned(), "it ends too soon at line 1 column 9"),
+            ("hunter2".to_owned(), "it is no JSON at line 1"),
+            (r#"{"apiVersion":"hunter2","kind":"Pod","request":{}}"#.to_owned(), "its kind or apiVersion is another"),
+        ] {
+            let said = decode(body.as_bytes()).unwrap_err().to_string();
+            assert!(said.contains(reason) && !said.contains("hunter2"), "{body}: {said}");
         }
     }
 

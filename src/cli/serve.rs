@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     argo::Clusters,
-    cluster::{Cluster, Health, Kinds, LiveSource, connect},
+    cluster::{Cluster, Health, Kinds, LiveSource, SILENCE, connect},
     inventory::Inventory,
     judge::Source,
     policy::Policy,
@@ -164,6 +164,7 @@ async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
         readiness: served.readiness.clone(),
         metrics: served.metrics.clone(),
         health,
+        silence: SILENCE,
     };
     background.spawn(cluster.run());
     served.run(inventory, source, background).await

@@ -8,8 +8,8 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 
-/// A watch lives for 290 seconds and carries a bookmark every minute. What is silent for longer is dead.
-const READ_TIMEOUT: Duration = Duration::from_secs(300);
+/// Whoever waits for an answer gives up sooner (see [`super::SILENCE`]); this is for what nobody waits for.
+const READ_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Connects as a kubeconfig says, or, where none is named, as `KUBECONFIG`, `~/.kube/config` or the Pod's own
 /// ServiceAccount say.

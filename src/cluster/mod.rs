@@ -4,6 +4,7 @@ mod alarm;
 mod client;
 mod discovery;
 mod feed;
+mod follow;
 mod health;
 pub mod reports;
 mod source;
@@ -17,6 +18,7 @@ pub use self::{
     alarm::Alarm,
     client::connect,
     discovery::{Kinds, Served},
+    follow::SILENCE,
     health::{Degradation, Health, degradations},
     source::LiveSource,
     status::StatusWriter,

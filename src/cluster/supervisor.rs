@@ -14,7 +14,8 @@ use super::{
     Health, Kinds,
     client::in_words,
     feed::{ClusterNames, DefinitionFeed, Feed, InventoryFeed, PolicyFeed, SecretFeed},
-    watch::{Follower, Scope, State, States, Watch},
+    follow::Follower,
+    watch::{Scope, State, States, Watch},
 };
 use crate::{
     inventory::Inventory,
@@ -49,6 +50,8 @@ pub struct Cluster {
     pub metrics: Arc<Metrics>,
     /// Where watches say that they fail.
     pub health: Arc<Health>,
+    /// A list or watch that is silent for so long is given up and tried anew; [`super::SILENCE`] but in tests.
+    pub silence: Duration,
 }
 
 /// What the watches of one cluster share.
@@ -215,11 +218,13 @@ impl Cluster {
         let follower = Follower {
             watch,
             client: self.client.clone(),
+            kinds: self.kinds.clone(),
             scope: shared.scope.subscribe(),
             feed,
             states: shared.states.clone(),
             metrics: self.metrics.clone(),
             health: self.health.clone(),
+            silence: self.silence,
             trouble: None,
         };
         watches.spawn(follower.run());

@@ -61,12 +61,12 @@ impl<S: Source> Guard<S> {
             Ok(request) => request,
             Err(error @ DecodeError::NotAReview(_)) => {
                 self.metrics.count_unjudged(None);
-                // The reason may quote the body and goes to the caller alone.
-                tracing::warn!(path = arrival.path, "a body was no AdmissionReview");
-                return Err(NotAReview(error.to_string()));
+                let reason = error.to_string();
+                self.decisions.record_no_review(arrival.path, &reason, arrival.at);
+                return Err(NotAReview(reason));
             }
             Err(DecodeError::Malformed { uid, operation, reason }) => {
-                tracing::error!(path = arrival.path, uid, "a review does not make sense; its answer says why");
+                self.decisions.record_malformed(arrival.path, &uid, &reason, arrival.at);
                 return Ok(self.unjudged(&uid, operation, &format!("the review does not make sense ({reason})")));
             }
         };

@@ -2,7 +2,12 @@
 
 use std::{io, pin::pin, time::Duration};
 
-use axum::Router;
+use axum::{
+    Router,
+    http::{HeaderValue, header},
+    middleware::map_response,
+    response::Response,
+};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -51,8 +56,10 @@ pub async fn run(
     stop: impl Future<Output = io::Result<&'static str>>,
 ) -> anyhow::Result<()> {
     let (stop_webhook, stop_admin) = (CancellationToken::new(), CancellationToken::new());
+    let leaving = CancellationToken::new();
     let start = |port: Port, stop: &CancellationToken| {
-        tokio::spawn(serve(port.listener, port.transport, port.app, limits, stop.clone()))
+        let app = until_leaving(port.app, leaving.clone());
+        tokio::spawn(serve(port.listener, port.transport, app, limits, stop.clone()))
     };
     let mut admin = start(admin, &stop_admin);
     let mut serving = pin!(async {
@@ -73,6 +80,7 @@ pub async fn run(
         _ = &mut admin => anyhow::bail!("the plain port stopped being served"),
     };
     readiness.missing(Condition::Running, format!("{signal} was received, the process is about to end"));
+    leaving.cancel();
     tokio::time::sleep(linger).await;
     stop_webhook.cancel();
     serving.await?;
@@ -81,6 +89,17 @@ pub async fn run(
     admin.await?;
     tracing::info!("drained");
     Ok(())
+}
+
+/// From the moment on that the process is about to end, every answer asks the client to close its connection: the API
+/// server keeps one for as long as it is used, and does not repeat a POST that meets a closed one.
+fn until_leaving(app: Router, leaving: CancellationToken) -> Router {
+    app.layer(map_response(move |mut response: Response| {
+        if leaving.is_cancelled() {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        std::future::ready(response)
+    }))
 }
 
 /// Says in words why a background task ended.
@@ -99,5 +118,67 @@ impl Port {
     /// When the socket has none.
     pub fn address(&self) -> io::Result<std::net::SocketAddr> {
         self.listener.local_addr()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use axum::routing::get;
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpStream,
+        sync::Notify,
+    };
+
+    use super::*;
+
+    async fn port() -> Port {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Port { listener, transport: Transport::Plain, app: Router::new().route("/", get(|| async { "the answer" })) }
+    }
+
+    async fn ask(stream: &mut TcpStream) -> String {
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
+        let mut text = String::new();
+        while !text.ends_with("the answer") {
+            let mut bytes = [0; 1024];
+            let read = stream.read(&mut bytes).await.unwrap();
+            assert!(read > 0, "closed after {text:?}");
+            text.push_str(std::str::from_utf8(&bytes[..read]).unwrap());
+        }
+        text
+    }
+
+    #[tokio::test]
+    async fn while_it_lingers_answers_ask_for_another_connection() {
+        let (webhook, admin) = (port().await, port().await);
+        let address = webhook.address().unwrap();
+        let (readiness, stop) = (Arc::new(Readiness::default()), Arc::new(Notify::new()));
+        let running = tokio::spawn({
+            let (readiness, stop) = (readiness.clone(), stop.clone());
+            async move {
+                let told = async {
+                    stop.notified().await;
+                    Ok("SIGTERM")
+                };
+                let linger = Duration::from_secs(5);
+                let mut nothing = JoinSet::new();
+                run(async { Ok(webhook) }, admin, Limits::default(), linger, &readiness, &mut nothing, told).await
+            }
+        });
+        let mut kept = TcpStream::connect(address).await.unwrap();
+        assert!(!ask(&mut kept).await.contains("connection: close"));
+        stop.notify_one();
+        while readiness.is_ready() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert!(ask(&mut kept).await.contains("connection: close"));
+        assert_eq!(kept.read(&mut [0; 1]).await.unwrap(), 0, "the connection was not closed");
+        // Whoever comes now is still served.
+        let mut fresh = TcpStream::connect(address).await.unwrap();
+        assert!(ask(&mut fresh).await.contains("connection: close"));
+        running.abort();
     }
 }

@@ -2,25 +2,24 @@
 //!
 //! Argo CD tries a refused delete again and again. Repeats of the same decision are collapsed: the first is logged at
 //! once, the others are counted, and the count follows with the next line or when the window is over. Counters in the
-//! metrics are not collapsed.
+//! metrics are not collapsed. Bodies that cannot be judged are collapsed likewise.
 
-use std::{
-    collections::HashMap,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
-
+use super::repeats::Repeats;
 use crate::{
     admission::Request,
     decision::{Decision, Effect},
     object::ObjectRef,
 };
 
-/// For so long repeats of the same decision are only counted.
-pub const WINDOW: Duration = Duration::from_secs(600);
+pub use super::repeats::WINDOW;
+
 /// So many decisions are told apart at a time. What comes beyond is logged without being collapsed.
 const MAX_TRACKED: usize = 4096;
+/// So many kinds of bad bodies are told apart at a time. What comes beyond is collapsed into one: whoever sends them can
+/// think of ever new ones.
+const MAX_BODIES: usize = 32;
 /// So many claimants are named in a line.
 const MAX_CLAIMANTS: usize = 20;
 
@@ -34,16 +33,19 @@ struct Same {
     user: String,
 }
 
-#[derive(Debug)]
-struct Seen {
-    since: Instant,
-    repeats: u64,
+/// What makes two bodies that could not be judged the same to a reader.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct BadBody {
+    path: String,
+    reason: String,
 }
 
 /// Logs decisions.
 #[derive(Debug, Default)]
 pub struct DecisionLog {
-    seen: Mutex<HashMap<Same, Seen>>,
+    seen: Repeats<Same, MAX_TRACKED>,
+    bodies: Repeats<BadBody, MAX_BODIES>,
+    other_bodies: Repeats<(), 1>,
 }
 
 impl DecisionLog {
@@ -60,7 +62,7 @@ impl DecisionLog {
             object: request.target.clone(),
             user: request.user.username.clone(),
         };
-        let Some(repeats) = self.admit(&same, now) else { return };
+        let Some(repeats) = self.seen.admit(&same, now) else { return };
         let claimants = decision.said().flat_map(|outcome| outcome.finding.claimants.iter().map(String::as_str));
         let claimants = unique(claimants, MAX_CLAIMANTS);
         let checks = unique(decision.said().map(|outcome| outcome.finding.check), usize::MAX);
@@ -95,9 +97,39 @@ impl DecisionLog {
         }
     }
 
+    /// Logs a body that came in at `path` and is no review, for a reason that quotes nothing of it, unless it is a repeat.
+    pub fn record_no_review(&self, path: &str, reason: &str, now: Instant) {
+        if let Some((others, repeats)) = self.admit_body(path, reason, now) {
+            tracing::warn!(path, reason, repeats, others, "a body was no AdmissionReview; it was answered with 400");
+        }
+    }
+
+    /// Logs a review that came in at `path` and does not make sense, for a reason that quotes nothing of it, unless it is
+    /// a repeat.
+    pub fn record_malformed(&self, path: &str, uid: &str, reason: &str, now: Instant) {
+        if let Some((others, repeats)) = self.admit_body(path, reason, now) {
+            tracing::error!(path, uid, reason, repeats, others, "a review does not make sense and could not be judged");
+        }
+    }
+
+    /// Whether to log this body; whether it stands for others as well, and how many were left out since the last line.
+    fn admit_body(&self, path: &str, reason: &str, now: Instant) -> Option<(bool, u64)> {
+        let body = BadBody { path: path.to_owned(), reason: reason.to_owned() };
+        if self.bodies.has_room_for(&body) {
+            return self.bodies.admit(&body, now).map(|repeats| (false, repeats));
+        }
+        self.other_bodies.admit(&(), now).map(|repeats| (true, repeats))
+    }
+
     /// Says how often decisions were repeated whose window is over. Called now and then, so that no count is lost.
     pub fn sweep(&self, now: Instant) {
-        for (same, repeats) in self.expire(now) {
+        for (body, repeats) in self.bodies.expire(now) {
+            tracing::info!(path = body.path, reason = body.reason, repeats, "bad body repeated");
+        }
+        for ((), repeats) in self.other_bodies.expire(now) {
+            tracing::info!(repeats, "more bad bodies, of different kinds");
+        }
+        for (same, repeats) in self.seen.expire(now) {
             tracing::info!(
                 rule = same.rule,
                 decision = same.decision,
@@ -109,35 +141,6 @@ impl DecisionLog {
                 "decision repeated"
             );
         }
-    }
-
-    /// Whether to log this decision, and how many like it were left out since the last line.
-    fn admit(&self, same: &Same, now: Instant) -> Option<u64> {
-        let mut seen = self.seen.lock();
-        if let Some(entry) = seen.get_mut(same) {
-            if now.duration_since(entry.since) < WINDOW {
-                entry.repeats += 1;
-                return None;
-            }
-            entry.since = now;
-            return Some(std::mem::take(&mut entry.repeats));
-        }
-        if seen.len() < MAX_TRACKED {
-            seen.insert(same.clone(), Seen { since: now, repeats: 0 });
-        }
-        Some(0)
-    }
-
-    /// Takes out what has not come again for a whole window, and gives back what was repeated within it.
-    fn expire(&self, now: Instant) -> Vec<(Same, u64)> {
-        let mut seen = self.seen.lock();
-        let over: Vec<Same> = seen
-            .iter()
-            .filter(|(_, entry)| now.duration_since(entry.since) >= WINDOW)
-            .map(|(same, _)| same.clone())
-            .collect();
-        let removed = over.into_iter().filter_map(|same| seen.remove(&same).map(|entry| (same, entry.repeats)));
-        removed.filter(|(_, repeats)| *repeats > 0).collect()
     }
 }
 
@@ -159,40 +162,17 @@ fn unique<'a>(values: impl Iterator<Item = &'a str>, max: usize) -> String {
 mod tests {
     use super::*;
 
-    fn refusal(object: &str) -> Same {
-        Same {
-            rule: "shared-claim".to_owned(),
-            decision: "deny",
-            operation: "DELETE",
-            object: ObjectRef::application("argocd", object),
-            user: "alice".to_owned(),
-        }
-    }
-
     #[test]
-    fn repeats_are_counted_and_not_lost() {
+    fn bad_bodies_are_told_once_each_and_however_many_there_are_the_log_stays_short() {
         let log = DecisionLog::default();
-        let start = Instant::now();
-        assert_eq!(log.admit(&refusal("a"), start), Some(0));
-        assert_eq!(log.admit(&refusal("a"), start), None);
-        assert_eq!(log.admit(&refusal("a"), start), None);
-        assert_eq!(log.admit(&refusal("b"), start), Some(0));
-        assert_eq!(log.admit(&refusal("a"), start + WINDOW), Some(2));
-        assert_eq!(log.admit(&refusal("a"), start + WINDOW), None);
-        assert_eq!(log.expire(start + WINDOW + WINDOW), vec![(refusal("a"), 1)]);
-        assert_eq!(log.admit(&refusal("a"), start + WINDOW + WINDOW), Some(0));
-    }
-
-    #[test]
-    fn tracked_decisions_are_bounded_and_the_rest_is_logged() {
-        let log = DecisionLog::default();
-        let start = Instant::now();
-        for number in 0..MAX_TRACKED {
-            assert_eq!(log.admit(&refusal(&number.to_string()), start), Some(0));
-        }
-        assert_eq!(log.admit(&refusal("beyond"), start), Some(0));
-        assert_eq!(log.admit(&refusal("beyond"), start), Some(0));
-        assert_eq!(log.seen.lock().len(), MAX_TRACKED);
+        let now = Instant::now();
+        assert_eq!(log.admit_body("/validate", "it ends too soon", now).map(|(_, repeats)| repeats), Some(0));
+        assert_eq!(log.admit_body("/validate", "it ends too soon", now), None);
+        let told = (0..1000).filter(|number| log.admit_body(&format!("/validate/{number}"), "x", now).is_some());
+        // The last one stands for all that found no room.
+        assert_eq!(told.count(), MAX_BODIES);
+        let (_, repeats) = log.admit_body("/validate", "it ends too soon", now + WINDOW).unwrap();
+        assert_eq!(repeats, 1);
     }
 
     #[test]

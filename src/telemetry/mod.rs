@@ -3,5 +3,6 @@
 pub mod decisions;
 pub mod log;
 pub mod metrics;
+mod repeats;
 
 pub use self::{decisions::DecisionLog, metrics::Metrics};

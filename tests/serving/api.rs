@@ -111,7 +111,7 @@ impl FakeApi {
         api
     }
 
-    /// Says what comes back for a path from now on.
+    /// Says what comes back for a path from now on; for `PATH?watch` or `PATH?continue`, to a watch or a later page.
     pub fn reply(&self, path: &str, reply: Reply) {
         self.state.replies.lock().unwrap().insert(path.to_owned(), reply);
     }
@@ -142,6 +142,11 @@ impl FakeApi {
         }
     }
 
+    /// Ends the watch of a path, as the API server does when its time is over.
+    pub fn end(&self, path: &str) {
+        self.state.watches.lock().unwrap().remove(path);
+    }
+
     /// Path and `Accept` of every request so far.
     pub fn requests(&self) -> Vec<(String, String)> {
         self.state.requests.lock().unwrap().clone()
@@ -167,7 +172,9 @@ impl FakeApi {
         let path = request.uri().path().to_owned();
         let query = request.uri().query().unwrap_or_default().to_owned();
         self.state.requests.lock().unwrap().push((request.uri().to_string(), accept.to_owned()));
-        if query.contains("watch=true") {
+        let part = ["watch", "continue"].into_iter().find(|part| query.contains(&format!("{part}=")));
+        let own = part.and_then(|part| self.state.replies.lock().unwrap().get(&format!("{path}?{part}")).cloned());
+        if own.is_none() && query.contains("watch=true") {
             let (sender, receiver) = mpsc::unbounded();
             self.state.watches.lock().unwrap().insert(path, sender);
             self.state.watched.notify_waiters();
@@ -182,7 +189,7 @@ impl FakeApi {
         if let Some(gate) = gate {
             gate.notified().await;
         }
-        let reply = self.state.replies.lock().unwrap().get(&path).cloned();
+        let reply = own.or_else(|| self.state.replies.lock().unwrap().get(&path).cloned());
         let (code, body) = match reply {
             Some(Reply::Json(code, body)) => (code, body.to_string()),
             Some(Reply::Text(code, text)) => (code, text.to_owned()),

@@ -1,0 +1,262 @@
+//! One watch at work: list, follow, list again when the API server has forgotten where we were.
+//!
+//! kube's own watcher does not do for a guard: it asks for ever from a version that the API server answers with 410, it
+//! opens a watch that ends at once again without a pause, and it takes five minutes to notice that one has died.
+
+use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
+
+use futures::StreamExt;
+use jiff::Timestamp;
+use kube::{
+    Api, Client, Resource,
+    api::{ListParams, WatchEvent, WatchParams},
+    runtime::watcher::DefaultBackoff,
+};
+use tokio::{
+    sync::watch::Receiver,
+    time::{Instant, sleep, timeout},
+};
+
+use super::{
+    Health, Kinds,
+    client::in_words,
+    feed::Feed,
+    watch::{Scope, State, States, Watch},
+    watched::Watched,
+};
+use crate::{inventory::Names, telemetry::Metrics};
+
+/// The API server sends a bookmark about every minute, and has to answer a list within one. What is silent for longer
+/// than this is dead.
+pub const SILENCE: Duration = Duration::from_secs(90);
+/// A watch that has lasted for this long works. One that ends sooner is not opened again at once.
+const STEADY: Duration = Duration::from_secs(10);
+/// A page of Applications is held as text for a moment; the usual 500 of them may be tens of megabytes.
+const PAGE: u32 = 100;
+
+/// Follows one watch for ever.
+pub(super) struct Follower {
+    pub(super) watch: Watch,
+    pub(super) client: Client,
+    pub(super) kinds: Arc<Kinds>,
+    pub(super) scope: Receiver<Scope>,
+    pub(super) feed: Box<dyn Feed>,
+    pub(super) states: Arc<States>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) health: Arc<Health>,
+    pub(super) silence: Duration,
+    pub(super) trouble: Option<String>,
+}
+
+/// Why a list or a watch did not do.
+enum Failure {
+    List(kube::Error),
+    Watch(kube::Error),
+    Silent(&'static str, Duration),
+    NoVersion,
+}
+
+impl Failure {
+    /// Whether only a fresh list helps: the version is too old, or an event was lost because nobody can read it.
+    fn needs_list(&self) -> bool {
+        match self {
+            Self::Watch(kube::Error::Api(status)) => status.code == 410,
+            Self::Watch(kube::Error::SerdeError(_)) => true,
+            _ => false,
+        }
+    }
+
+    fn is_no_such_kind(&self) -> bool {
+        matches!(self, Self::List(kube::Error::Api(status)) if status.code == 404)
+    }
+
+    fn in_words(&self) -> String {
+        match self {
+            Self::List(error) => format!("the list failed: {}", in_words(error)),
+            Self::Watch(error) => format!("the watch failed: {}", in_words(error)),
+            Self::Silent(what, after) => {
+                format!("the {what} failed: the API server sent nothing for {} s", after.as_secs_f64())
+            }
+            Self::NoVersion => "the API server gave no resource version".to_owned(),
+        }
+    }
+}
+
+impl Follower {
+    pub(super) async fn run(self) -> anyhow::Result<()> {
+        if self.watch.only_metadata() { self.follow::<true>().await } else { self.follow::<false>().await }
+    }
+
+    async fn follow<const ONLY_METADATA: bool>(mut self) -> anyhow::Result<()> {
+        let (watch, mut scopes) = (self.watch, self.scope.clone());
+        loop {
+            let scope = scopes.borrow_and_update().clone();
+            let mine = watch.part_of(&scope);
+            let api = watch.api::<ONLY_METADATA>(self.client.clone(), &scope);
+            tokio::select! {
+                never = self.keep_up(&api) => match never {},
+                changed = async { scopes.wait_for(|scope| watch.part_of(scope) != mine).await.map(|_| ()) } => changed?,
+            }
+        }
+    }
+
+    async fn keep_up<const ONLY_METADATA: bool>(&mut self, api: &Api<Watched<ONLY_METADATA>>) -> Infallible {
+        let mut version: Option<String> = None;
+        let mut pauses = DefaultBackoff::default();
+        loop {
+            let Some(from) = &mut version else {
+                match self.list(api).await {
+                    Ok(listed) => version = Some(listed),
+                    Err(failure) => {
+                        self.failed(&failure);
+                        pause(&mut pauses).await;
+                    }
+                }
+                continue;
+            };
+            let opened = Instant::now();
+            if let Err(failure) = self.watch_from(api, from).await {
+                self.failed(&failure);
+                if failure.needs_list() {
+                    version = None;
+                }
+            }
+            if opened.elapsed() >= STEADY {
+                pauses = DefaultBackoff::default();
+            } else {
+                pause(&mut pauses).await;
+            }
+        }
+    }
+
+    /// Takes in everything there is, and says at which version that was.
+    async fn list<const ONLY_METADATA: bool>(&mut self, api: &Api<Watched<ONLY_METADATA>>) -> Result<String, Failure> {
+        let (label_selector, field_selector) = self.watch.selectors();
+        let mut params = ListParams { label_selector, field_selector, limit: Some(PAGE), ..ListParams::default() };
+        let mut listed = Names::new();
+        loop {
+            let page = timeout(self.silence, api.list(&params)).await;
+            let page = page.map_err(|_| Failure::Silent("list", self.silence))?.map_err(Failure::List)?;
+            for object in page.items {
+                self.apply(&object);
+                listed.insert((object.namespace().to_owned(), object.name().to_owned()));
+            }
+            params.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
+            if params.continue_token.is_none() {
+                let version = page.metadata.resource_version.filter(|version| !version.is_empty());
+                let version = version.ok_or(Failure::NoVersion)?;
+                // What the fresh list leaves out is gone.
+                self.feed.retain(&listed);
+                self.reached(State::Synced);
+                self.metrics.set_last_event(Timestamp::now());
+                self.health.delivers(self.watch);
+                return Ok(version);
+            }
+        }
+    }
+
+    /// Follows what happens after `version`, and keeps it up to date, until the watch ends. One that falls silent has
+    /// ended as well: where it is only quiet, nothing is lost by opening it anew.
+    async fn watch_from<const ONLY_METADATA: bool>(
+        &mut self,
+        api: &Api<Watched<ONLY_METADATA>>,
+        version: &mut String,
+    ) -> Result<(), Failure> {
+        let (label_selector, field_selector) = self.watch.selectors();
+        let params = WatchParams { label_selector, field_selector, ..WatchParams::default() };
+        let opened = timeout(self.silence, api.watch(&params, version)).await;
+        let opened = opened.map_err(|_| Failure::Silent("watch", self.silence))?.map_err(Failure::Watch)?;
+        let mut events = pin!(opened);
+        let (mut works, mut patience) = (false, STEADY.min(self.silence));
+        loop {
+            let event = match timeout(patience, events.next()).await {
+                Ok(Some(event)) => event.map_err(Failure::Watch)?,
+                Ok(None) => return Ok(()),
+                Err(_) if works || patience >= self.silence => {
+                    tracing::debug!(watch = self.watch.what(), "the watch is silent; opening it anew");
+                    return Ok(());
+                }
+                Err(_) => {
+                    works = true;
+                    patience = self.silence.saturating_sub(STEADY);
+                    self.works_again();
+                    continue;
+                }
+            };
+            let reached = match event {
+                WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                    self.apply(&object);
+                    object.meta().resource_version.clone()
+                }
+                WatchEvent::Deleted(object) => {
+                    self.feed.remove(object.namespace(), object.name());
+                    self.metrics.set_last_event(Timestamp::now());
+                    object.meta().resource_version.clone()
+                }
+                WatchEvent::Bookmark(bookmark) => Some(bookmark.metadata.resource_version),
+                WatchEvent::Error(status) => return Err(Failure::Watch(kube::Error::Api(status.boxed()))),
+            };
+            if let Some(reached) = reached.filter(|version| !version.is_empty()) {
+                *version = reached;
+            }
+            (works, patience) = (true, self.silence);
+            self.works_again();
+        }
+    }
+
+    fn apply<const ONLY_METADATA: bool>(&mut self, object: &Watched<ONLY_METADATA>) {
+        self.feed.apply(object.namespace(), object.name(), object.json());
+        self.metrics.set_last_event(Timestamp::now());
+    }
+
+    fn works_again(&mut self) {
+        self.health.delivers(self.watch);
+        if self.trouble.take().is_some() {
+            tracing::info!(watch = self.watch.what(), "watching again");
+        }
+    }
+
+    fn failed(&mut self, failure: &Failure) {
+        let mut reason = failure.in_words();
+        if failure.is_no_such_kind() && !self.is_synced() {
+            if self.kinds.known(&self.watch.kind()).is_none() {
+                if self.trouble.as_ref() != Some(&reason) {
+                    tracing::warn!(watch = self.watch.what(), "the API server serves no such kind; there are none");
+                    self.trouble = Some(reason);
+                }
+                self.feed.retain(&Names::new());
+                return self.reached(State::Absent);
+            }
+            // Somebody on the way answers in its place, or it is not there yet. Either way there may be some.
+            reason.push_str(", although it says that it serves this kind");
+        }
+        // What was listed once stays as it was; only an absence that lasts from the beginning means that there is none.
+        if self.trouble.as_ref() != Some(&reason) {
+            tracing::warn!(watch = self.watch.what(), reason, "cannot watch; trying again");
+            self.trouble = Some(reason.clone());
+        }
+        if self.is_synced() {
+            self.health.fails(self.watch, reason, Timestamp::now());
+        } else {
+            self.reached(State::Failed(reason));
+        }
+    }
+
+    fn is_synced(&self) -> bool {
+        self.states.borrow().get(&self.watch) == Some(&State::Synced)
+    }
+
+    fn reached(&self, state: State) {
+        self.states.send_if_modified(|states| {
+            let changed = states.get(&self.watch) != Some(&state);
+            if changed {
+                states.insert(self.watch, state);
+            }
+            changed
+        });
+    }
+}
+
+async fn pause(pauses: &mut DefaultBackoff) {
+    sleep(pauses.next().unwrap_or(STEADY)).await;
+}
