@@ -89,7 +89,7 @@ impl Hasher for KeyHasher {
     }
 }
 
-/// Builds [`KeyHasher`]s.
+/// Builds hashers of fingerprints, which are random already and need no more hashing.
 pub type BuildKeyHasher = BuildHasherDefault<KeyHasher>;
 
 #[cfg(test)]
