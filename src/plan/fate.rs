@@ -1,20 +1,20 @@
 //! What happens to each object of a plan: deleted, passed by, or contested.
 
-use std::collections::{HashMap, HashSet, hash_map::Entry};
+use std::collections::{HashMap, hash_map::Entry};
 
 use super::{
     Inputs, Item, Plan, Via,
     closure::{Listed, names_of},
+    unknown::{read_for_unknown_claimants, unknown_claimants},
 };
 use crate::{
     argo::{
         Marker,
-        digest::Digest,
         sync_options::{HELM_RESOURCE_POLICY, SYNC_OPTIONS, in_annotation},
         tracking,
     },
     facts::Reading,
-    inventory::{App, AppId, ClusterId, Key, LOCAL},
+    inventory::{AppId, Key, LOCAL},
     object::{ARGO_GROUP, ObjectMeta, ObjectRef},
 };
 
@@ -108,7 +108,13 @@ pub(super) fn decide(
 }
 
 /// Sets the fate of an item. Returns whether it takes others along and is spared.
-fn settle(inputs: Inputs<'_>, plan: &mut Plan, place: usize, fate: Fate, spared: &mut HashMap<Key, Spared>) -> bool {
+pub(super) fn settle(
+    inputs: Inputs<'_>,
+    plan: &mut Plan,
+    place: usize,
+    fate: Fate,
+    spared: &mut HashMap<Key, Spared>,
+) -> bool {
     let item = &mut plan.items[place];
     item.finalizers = finalizers(inputs, item);
     let mut newly = false;
@@ -119,52 +125,6 @@ fn settle(inputs: Inputs<'_>, plan: &mut Plan, place: usize, fate: Fate, spared:
         newly = true;
     }
     item.fate = fate;
-    newly
-}
-
-/// So many objects are read at a time to find one that really goes.
-const PROBES: usize = 8;
-
-/// Whether an Application that was never compared may want something of a namespace hangs on whether anything in it
-/// really goes. What nobody else claims has not been read so far; it is read here until one object is found to go.
-fn read_for_unknown_claimants(
-    inputs: Inputs<'_>,
-    plan: &mut Plan,
-    manager: Option<AppId>,
-    names: &mut Names,
-    spared: &mut HashMap<Key, Spared>,
-) -> bool {
-    if inputs.thorough {
-        return false;
-    }
-    let awaited: HashSet<(ClusterId, String)> = unknown_claimants(inputs, plan, manager)
-        .into_iter()
-        .filter_map(|id| inputs.inventory.app(id))
-        .map(|app| (app.cluster, app.destination.namespace.clone()))
-        .filter(|(cluster, name)| *cluster != LOCAL || !plan.namespaces().contains_key(name.as_str()))
-        .collect();
-    let mut newly = false;
-    for (cluster, namespace) in awaited {
-        let mut out = 0;
-        for place in 0..plan.items.len() {
-            let item = &plan.items[place];
-            if item.cluster != cluster || *item.namespace != *namespace || matches!(item.fate, Fate::Spared(_)) {
-                continue;
-            }
-            if item.via != Via::Cascade || item.fate != Fate::Deleted || inputs.facts.is_spent() || out == PROBES {
-                break;
-            }
-            name(inputs, plan, place, names);
-            match fate(inputs, plan, &plan.items[place]) {
-                Some(Fate::Deleted | Fate::DeletedAlthough(_)) => break,
-                Some(fate) => newly |= settle(inputs, plan, place, fate, spared),
-                None => {
-                    plan.pending = true;
-                    out += 1;
-                }
-            }
-        }
-    }
     newly
 }
 
@@ -225,7 +185,7 @@ fn is_terminating_application(inputs: Inputs<'_>, item: &Item) -> bool {
 }
 
 /// Finds the name of an item by one read of an Application that lists it.
-fn name(inputs: Inputs<'_>, plan: &mut Plan, place: usize, names: &mut Names) {
+pub(super) fn name(inputs: Inputs<'_>, plan: &mut Plan, place: usize, names: &mut Names) {
     match find_name(inputs, plan, &plan.items[place], names) {
         Some(object) => plan.items[place].object = object.ok(),
         None => plan.pending = true,
@@ -264,7 +224,7 @@ pub fn confirm(inputs: Inputs<'_>, plan: &Plan, item: &Item, object: &ObjectRef)
 }
 
 /// The fate of an object that a cascade lists; `None` while an answer is out.
-fn fate(inputs: Inputs<'_>, plan: &Plan, item: &Item) -> Option<Fate> {
+pub(super) fn fate(inputs: Inputs<'_>, plan: &Plan, item: &Item) -> Option<Fate> {
     // The marker says nothing about a second from now while somebody is about to write it (recording s03).
     let busy = plan.takers_of(item).find_map(|taker| {
         if taker.app.running.is_some() {
@@ -386,47 +346,4 @@ fn taken_over(inputs: Inputs<'_>, plan: &Plan, item: &Item) -> Option<String> {
             && app.reconciled_at.is_some_and(|compared| ended.is_none_or(|ended| compared > ended))
     })?;
     Some(claimant.path())
-}
-
-/// The Application that is deleted is no part of what its namespace holds for others.
-fn is_root_application(item: &Item) -> bool {
-    item.via == Via::Root && item.kind.is(ARGO_GROUP, "Application")
-}
-
-/// Applications never compared that deploy into a namespace the plan touches, or render what an Application of the plan
-/// renders, on the same cluster. The one that deletes, or manages what is deleted by hand, is none.
-fn unknown_claimants(inputs: Inputs<'_>, plan: &Plan, manager: Option<AppId>) -> Vec<AppId> {
-    if inputs.inventory.never_compared().next().is_none() {
-        return Vec::new();
-    }
-    let mut touched: HashSet<(ClusterId, &str)> = HashSet::new();
-    for item in plan.items.iter().filter(|item| !matches!(item.fate, Fate::Spared(_))) {
-        if item.kind.is("", "Namespace") {
-            touched.extend(item.object.as_ref().map(|object| (item.cluster, object.name.as_str())));
-        } else if !item.namespace.is_empty() && !is_root_application(item) {
-            touched.insert((item.cluster, &item.namespace));
-        }
-    }
-    let rendered: HashSet<(ClusterId, Digest)> = plan
-        .takers
-        .iter()
-        .filter(|taker| taker.app.rendered != Digest::default() && plan.items.len() > 1)
-        .map(|taker| (taker.app.cluster, taker.app.rendered))
-        .collect();
-    let wants = |app: &App| {
-        touched.contains(&(app.cluster, app.destination.namespace.as_str()))
-            || rendered.contains(&(app.cluster, app.rendered))
-    };
-    let mut found: Vec<AppId> = inputs
-        .inventory
-        .never_compared()
-        .filter(|id| !plan.apps.contains(id) && manager != Some(*id))
-        .filter(|id| {
-            inputs.inventory.app(*id).is_some_and(|app| {
-                app.terminating.is_none() && inputs.policy.watches_applications_in(&app.namespace) && wants(app)
-            })
-        })
-        .collect();
-    found.sort();
-    found
 }

@@ -7,6 +7,7 @@
 mod closure;
 mod explain;
 mod fate;
+mod unknown;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
