@@ -165,7 +165,7 @@ fn finding(deletion: &Deletion, who: &Who, things: &[ObjectRef], workloads: &Wor
         let what = kubectl_name(first);
         finding
             .remedies
-            .push(format!("or keep it through the cascade: kubectl{namespace} annotate {what} {KEEP} --overwrite"));
+            .push(format!("kubectl{namespace} annotate {what} {KEEP} --overwrite   # keeps it through the cascade"));
     }
     Some(finding)
 }
