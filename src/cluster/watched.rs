@@ -1,6 +1,6 @@
-//! What a watch delivers: an object as raw JSON, and the few fields that kube's watcher itself reads.
+//! What a watch delivers: an object as raw JSON, and the few fields that listing and watching themselves read.
 //!
-//! The watcher wants a type that owns what it holds, while the guard's partial types borrow from the text. So the text is
+//! A list and a watch want a type that owns what it holds, while the guard's partial types borrow from the text. So the text is
 //! handed on whole, is decoded once, into just what the inventory keeps, and is dropped. An object that cannot be
 //! decoded is then one bad object and not a watch that never completes.
 

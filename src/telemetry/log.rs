@@ -8,7 +8,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-/// What is logged unless something else is asked for. kube's watcher and client repeat at every attempt what the guard
+/// What is logged unless something else is asked for. kube's client and runtime repeat at every attempt what the guard
 /// says once for every change.
 pub const DEFAULT_FILTER: &str = "info,kube_runtime=error,kube_client=error";
 
