@@ -1,6 +1,6 @@
 //! Applications that were never compared: nobody knows what they claim, so they are asked after where they may want something.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{
     Fate, Inputs, Item, Names, Plan, Spared, Via,
@@ -27,11 +27,16 @@ pub(super) fn read_for_unknown_claimants(
     if inputs.thorough {
         return false;
     }
-    let awaited: Vec<(ClusterId, String)> = unknown_claimants(inputs, plan, manager)
+    let wanting = unknown_claimants(inputs, plan, manager);
+    if wanting.is_empty() {
+        return false;
+    }
+    let going = plan.namespaces();
+    let awaited: BTreeSet<(ClusterId, String)> = wanting
         .into_iter()
         .filter_map(|id| inputs.inventory.app(id))
         .map(|app| (app.cluster, app.destination.namespace.clone()))
-        .filter(|(cluster, name)| *cluster != LOCAL || !plan.namespaces().contains_key(name.as_str()))
+        .filter(|(cluster, name)| *cluster != LOCAL || !going.contains_key(name.as_str()))
         .collect();
     let mut newly = false;
     for (cluster, namespace) in awaited {

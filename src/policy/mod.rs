@@ -8,8 +8,6 @@ mod matching;
 pub mod schema;
 pub mod status;
 
-use std::borrow::Cow;
-
 use jiff::{SignedDuration, Timestamp};
 
 pub use self::definition::definition;
@@ -38,6 +36,7 @@ pub struct Policy {
     overrides: Vec<(Matcher, schema::Modes)>,
     exemptions: Vec<Exemption>,
     application_namespaces: Matcher,
+    argocd_users: Vec<String>,
 }
 
 /// A checked exemption.
@@ -90,6 +89,7 @@ impl Default for Policy {
             overrides: Vec::new(),
             exemptions: Vec::new(),
             application_namespaces: Matcher::everything(),
+            argocd_users: argocd_users(&GuardPolicySpec::default()),
         }
     }
 }
@@ -142,7 +142,9 @@ impl Policy {
         let namespaces =
             schema::Match { namespaces: spec.argocd.application_namespaces.clone(), ..schema::Match::default() };
         let application_namespaces = Matcher::new(&namespaces, "spec.argocd.applicationNamespaces")?;
-        Ok(Self { spec, max_ttl, ceiling: Mode::Enforce, overrides, exemptions, application_namespaces })
+        let argocd_users = argocd_users(&spec);
+        let ceiling = Mode::Enforce;
+        Ok(Self { spec, max_ttl, ceiling, overrides, exemptions, application_namespaces, argocd_users })
     }
 
     /// The same policy under a ceiling.
@@ -221,17 +223,12 @@ impl Policy {
 
     /// Whether `user` is one of Argo CD's own identities that sync, prune and cascade, by the policy alone.
     pub fn is_argocd(&self, user: &str) -> bool {
-        self.argocd_users().iter().any(|name| name == user)
+        self.argocd_users.iter().any(|name| name == user)
     }
 
     /// Those identities.
-    pub fn argocd_users(&self) -> Cow<'_, [String]> {
-        let configured = &self.spec.identities.argocd;
-        if configured.is_empty() {
-            let namespace = &self.spec.argocd.namespace;
-            return vec![format!("system:serviceaccount:{namespace}:argocd-application-controller")].into();
-        }
-        configured.into()
+    pub fn argocd_users(&self) -> &[String] {
+        &self.argocd_users
     }
 
     /// Whether `user` is the namespace controller.
@@ -248,6 +245,14 @@ impl Policy {
     pub fn may_break_glass(&self, groups: &[String]) -> bool {
         groups.iter().any(|group| self.spec.break_glass.groups.contains(group))
     }
+}
+
+/// Argo CD's own identities that sync, prune and cascade: those that are named, or else the controller where it is installed.
+fn argocd_users(spec: &GuardPolicySpec) -> Vec<String> {
+    if spec.identities.argocd.is_empty() {
+        return vec![format!("system:serviceaccount:{}:argocd-application-controller", spec.argocd.namespace)];
+    }
+    spec.identities.argocd.clone()
 }
 
 /// Whether a text has the form `Kind.group`, as `kubectl` writes it. A kind of the core group has no point.

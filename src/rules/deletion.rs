@@ -28,6 +28,8 @@ pub struct Deletion {
     pub meta: ObjectMeta,
     /// Why.
     pub explanation: Explanation,
+    /// The Application that deletes it, or that manages it where somebody deletes it directly.
+    pub manager: Option<AppId>,
     /// What goes with it.
     pub plan: Plan,
     /// Whether anything is left to judge: what is swept or collected anyway is not.
@@ -163,7 +165,20 @@ pub(super) fn new(
         .or_else(|| admitted.broken_glass(inputs))
         .map(str::to_owned);
     let began = admitted.began(inputs);
-    Some(Deletion { object, meta, explanation, plan, judged, projects, root, waivers, broken_glass, unreadable, began })
+    Some(Deletion {
+        object,
+        meta,
+        explanation,
+        manager,
+        plan,
+        judged,
+        projects,
+        root,
+        waivers,
+        broken_glass,
+        unreadable,
+        began,
+    })
 }
 
 /// The project of every Application that an ApplicationSet generated, if they have one in common: those are the

@@ -9,7 +9,7 @@ use crate::{
     decision::{Finding, Severity},
     inventory::AppId,
     object::{ARGO_GROUP, ObjectRef},
-    plan::{Explanation, Fate, Item, MAX_ITEMS, Via, is_sync_identity, manager},
+    plan::{Explanation, Fate, Item, MAX_ITEMS, Via, is_sync_identity},
     policy::{OnUnknown, RuleKey},
 };
 
@@ -254,10 +254,7 @@ fn plan_arguments(object: &ObjectRef) -> String {
 /// no Argo CD manages it (section 1.4 of the Argo CD facts), or Argo CD deletes it and it carries the marker of an Application
 /// that is known, whose operation the watch may not show yet.
 fn is_of_others(cx: &Context<'_>, deletion: &Deletion) -> bool {
-    let by_its_own = || {
-        is_sync_identity(cx.inputs(), &cx.request.user.username)
-            && manager(cx.inputs(), &deletion.object, &deletion.meta, &cx.request.user.username).is_some()
-    };
+    let by_its_own = || deletion.manager.is_some() && is_sync_identity(cx.inputs(), &cx.request.user.username);
     let goes_alone = !deletion.object.is_namespace() && deletion.object.kind.group != ARGO_GROUP;
     goes_alone && deletion.plan.items.len() == 1 && (!deletion.meta.owner_references.is_empty() || by_its_own())
 }

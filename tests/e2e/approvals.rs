@@ -33,12 +33,13 @@ tests!(
     approval_does_not_pass_to_a_namespace_made_anew,
 );
 
-fn namespaces(client: Client) -> Api<Namespace> {
+/// Namespaces, as `client` reaches them.
+pub fn namespaces(client: Client) -> Api<Namespace> {
     Api::all(client)
 }
 
 /// `client` writes an approval that names `approver`.
-async fn approve(client: Client, namespace: &str, approver: &str) -> kube::Result<Namespace> {
+pub async fn approve(client: Client, namespace: &str, approver: &str) -> kube::Result<Namespace> {
     let namespaces = namespaces(client);
     let patch = approval(&namespaces.get(namespace).await?, approver, SignedDuration::from_hours(1));
     namespaces.patch(namespace, &PatchParams::default(), &Patch::Merge(patch)).await

@@ -1,8 +1,7 @@
 //! What holds under another policy, or while the guard lacks a right. Each test puts back what it changed, and runs alone.
 
 use anyhow::{Context as _, Result, ensure};
-use jiff::SignedDuration;
-use k8s_openapi::api::{batch::v1::Job, core::v1::Namespace, rbac::v1::ClusterRole};
+use k8s_openapi::api::{batch::v1::Job, rbac::v1::ClusterRole};
 use kube::{
     Api, Client,
     api::{DeleteParams, DynamicObject, Patch, PatchParams},
@@ -11,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     approval_paths::{release, terminating},
+    approvals::{approve, namespaces},
     harness::{
         argo::{Application, CASCADE, Entry, applications, applications_by, entry, gone},
         manifests,
@@ -18,7 +18,7 @@ use crate::{
         people::{APPROVER, BOTH, DELETER, ON_CALL, OUTSIDER},
         rights::may,
         wait::eventually,
-        world::{World, approval, dry_run},
+        world::{World, dry_run},
     },
     hook_needs::{create, is_warned_of},
     hooks::{first_sync, migration},
@@ -32,16 +32,6 @@ tests!(
     only_a_member_of_the_group_breaks_the_glass_and_the_cascade_is_let_through,
     need_that_may_not_be_read_is_told_and_the_hook_created,
 );
-
-fn namespaces(client: Client) -> Api<Namespace> {
-    Api::all(client)
-}
-
-async fn approve(client: Client, namespace: &str, approver: &str) -> kube::Result<Namespace> {
-    let namespaces = namespaces(client);
-    let patch = approval(&namespaces.get(namespace).await?, approver, SignedDuration::from_hours(1));
-    namespaces.patch(namespace, &PatchParams::default(), &Patch::Merge(patch)).await
-}
 
 const TTL: &str = "maxTTL: 24h";
 
