@@ -10,13 +10,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cascade_guard::{
+use cascade_guard_core::{
     admission,
     argo::{Application, Clusters},
     facts::Facts,
     inventory::Inventory,
     policy::Policy,
-    rules,
+    judge::{Case, judge},
 };
 use jiff::Timestamp;
 use kube::core::{DynamicObject, admission::AdmissionReview};
@@ -171,7 +171,7 @@ fn review(out: &mut dyn Write) -> io::Result<()> {
     let skip = best(20, || serde_json::from_slice::<serde::de::IgnoredAny>(body.as_bytes()).is_ok());
     let whole = best(20, || {
         let request = admission::decode(body.as_bytes()).ok()?;
-        Some(rules::evaluate(&request, &inventory, &policy, &Facts::new(), now).allowed())
+        Some(judge(&Case::new(&request, &policy, now), &inventory, &mut Facts::new(), None).decision.allowed())
     });
     writeln!(
         out,

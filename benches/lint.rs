@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cascade_guard::{
+use cascade_guard_core::{
     decision::Severity,
     lint::{Input, World, documents, lint},
 };

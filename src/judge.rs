@@ -1,18 +1,13 @@
-//! One review, from decoded request to decision: the only way in for the webhook, the command line and the audit.
-//!
-//! The core is asked, its questions are answered, and it is asked again until it has no more questions or the time is up.
+//! Where answers come from while the core judges, and the loop that fetches them.
 
 use std::{future::Future, time::Duration};
 
-use jiff::Timestamp;
-
-use crate::{
-    admission::Request,
+use cascade_guard_core::{
     decision::Decision,
     facts::{Answer, Facts, Question},
     inventory::Inventory,
-    policy::Policy,
-    rules,
+    judge::{AtHand, Case, Inquiry, Judgement, Step},
+    snapshot::Snapshot,
 };
 
 /// Where answers come from: a live cluster or a snapshot.
@@ -30,7 +25,17 @@ pub trait Source: Sync {
     }
 }
 
-/// Gives access to the inventory for the time of one evaluation; no lock is held while questions are answered.
+impl Source for Snapshot {
+    async fn answer(&self, questions: &[Question], _: Duration) -> Vec<(Question, Answer)> {
+        questions.iter().map(|question| (question.clone(), self.reply(question))).collect()
+    }
+
+    fn is_at_hand(&self) -> bool {
+        true
+    }
+}
+
+/// Gives access to the inventory for the time of one look; no lock is held while questions are answered.
 pub trait View: Sync {
     /// Calls `read` with the inventory as it is now.
     fn with<T>(&self, read: impl FnOnce(&Inventory) -> T) -> T;
@@ -57,53 +62,46 @@ impl View for parking_lot::RwLock<Inventory> {
     }
 }
 
-/// A plan is followed to any depth, but no honest tree of Applications is deeper than this; what lies below counts as
-/// not read.
-const MAX_ROUNDS: usize = 32;
-
-/// Judges a request.
-///
-/// `now` is the wall clock that approvals are compared with; `time_left` tells at any moment how long reads may still
-/// take.
+/// Judges a case. `time_left` tells at any moment how long reads may still take.
 pub async fn judge(
-    request: &Request<'_>,
+    case: Case<'_>,
     inventory: &impl View,
-    policy: &Policy,
     source: &impl Source,
-    now: Timestamp,
     time_left: impl Fn() -> Duration,
 ) -> Decision {
-    settle(Facts::new(), source, time_left, |facts| {
-        inventory.with(|inventory| rules::evaluate(request, inventory, policy, facts, now))
-    })
-    .await
+    let mut judgement = Judgement::new(case, inventory.is_fixed());
+    look(&mut judgement, Inquiry::default(), inventory, source, time_left).await
 }
 
-/// Asks `evaluate` until it has no more questions, and returns its last word.
-pub async fn settle<T>(
-    mut facts: Facts,
+/// The same with a judgement that the caller keeps, and with an inquiry of its own limits.
+pub async fn look(
+    judgement: &mut Judgement<'_>,
+    inquiry: Inquiry,
+    inventory: &impl View,
     source: &impl Source,
     time_left: impl Fn() -> Duration,
-    mut evaluate: impl FnMut(&Facts) -> T,
+) -> Decision {
+    settle(inquiry, source, time_left, |facts| inventory.with(|inventory| judgement.look(inventory, facts))).await
+}
+
+/// Looks until nothing is asked any more, and returns the last word.
+pub async fn settle<T>(
+    mut inquiry: Inquiry,
+    source: &impl Source,
+    time_left: impl Fn() -> Duration,
+    mut look: impl FnMut(&mut Facts) -> T,
 ) -> T {
-    let mut round = 0;
     loop {
-        let result = evaluate(&facts);
-        let questions = facts.take_pending();
-        if questions.is_empty() {
-            return result;
-        }
+        let questions = match inquiry.step(&mut look) {
+            Step::Done(result) => return result,
+            Step::Needs(questions) => questions,
+        };
         let left = time_left();
-        if left.is_zero() || round >= MAX_ROUNDS {
-            facts.close("there was no time left to read it");
+        if left.is_zero() || !inquiry.may_go_on() {
+            inquiry.close("there was no time left to read it");
             continue;
         }
-        round += 1;
-        for (question, answer) in source.answer(&questions, left).await {
-            facts.insert(question, answer);
-        }
-        for question in questions {
-            facts.insert_missing(question, "it was not read in time");
-        }
+        let answers = source.answer(&questions, left).await;
+        inquiry.answer(questions, answers);
     }
 }

@@ -10,11 +10,10 @@ use axum::{
     http::{Request, StatusCode, header},
 };
 use cascade_guard::{
-    argo::Clusters,
-    inventory::Inventory,
     server::{Condition, Readiness, admin, listener::Peer},
     telemetry::{Metrics, log},
 };
+use cascade_guard_core::{argo::Clusters, inventory::Inventory};
 use http_body_util::BodyExt;
 use parking_lot::RwLock;
 use tower::ServiceExt;

@@ -11,10 +11,8 @@ use axum::{
     body::Body,
     http::{Request, StatusCode, header},
 };
-use cascade_guard::{
-    admission::decode,
-    server::{Guard, routes},
-};
+use cascade_guard::server::{Guard, routes};
+use cascade_guard_core::admission::decode;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use serving::{Nothing, guard, review};

@@ -8,13 +8,15 @@ mod api;
 use std::{sync::Arc, time::Duration};
 
 use api::{FakeApi, Reply};
+use cascade_guard::judge::Source;
 use cascade_guard::{
-    admission::UserInfo,
     cluster::{Kinds, LiveSource},
-    facts::{AccessQuestion, Answer, ListQuestion, Question, Reading},
-    judge::Source,
-    object::{GroupKind, ObjectRef},
     telemetry::Metrics,
+};
+use cascade_guard_core::{
+    admission::UserInfo,
+    facts::{AccessQuestion, Answer, ListQuestion, Question, Reading},
+    object::{GroupKind, ObjectRef},
 };
 use serde_json::json;
 

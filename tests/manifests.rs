@@ -8,7 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cascade_guard::{policy, telemetry::Metrics};
+use cascade_guard::telemetry::Metrics;
+use cascade_guard_core::policy;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 

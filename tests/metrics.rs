@@ -6,11 +6,8 @@ mod serving;
 
 use std::{sync::Arc, time::Duration};
 
-use cascade_guard::{
-    admission::Operation,
-    decision::Decision,
-    telemetry::metrics::{Lookup, label_values},
-};
+use cascade_guard::telemetry::metrics::{Lookup, label_values};
+use cascade_guard_core::{admission::Operation, decision::Decision};
 use jiff::{SignedDuration, Timestamp};
 use serving::{guard, review};
 

@@ -9,13 +9,15 @@ use std::{io, sync::Arc, time::Duration};
 
 use api::{FakeApi, Reply};
 use cascade_guard::{
-    argo::Clusters,
     cluster::{Cluster, Health, Kinds, SILENCE},
+    server::{Condition, LivePolicy, Readiness},
+    telemetry::{Metrics, log},
+};
+use cascade_guard_core::{
+    argo::Clusters,
     inventory::Inventory,
     object::ObjectRef,
     policy::{Mode, Policy, RuleKey},
-    server::{Condition, LivePolicy, Readiness},
-    telemetry::{Metrics, log},
 };
 use parking_lot::{Mutex, RwLock};
 use serde_json::{Value, json};
@@ -362,7 +364,8 @@ async fn cluster_scoped_custom_kinds_are_known_before_claims_are_indexed() {
     api.reply(APPLICATIONS, Reply::list(&[application("a", &claim)]));
     let world = World::ready(api).await;
     let inventory = world.inventory.read();
-    let key = inventory.key_of(cascade_guard::inventory::LOCAL, &ObjectRef::new("example.com", "Gateway", "", "edge"));
+    let key =
+        inventory.key_of(cascade_guard_core::inventory::LOCAL, &ObjectRef::new("example.com", "Gateway", "", "edge"));
     assert_eq!(inventory.claims().owners(key).len(), 1);
 }
 

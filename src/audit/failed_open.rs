@@ -6,9 +6,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Refusal, deletion, refusals};
-use crate::{
+use crate::judge::{Source, View, judge};
+use cascade_guard_core::judge::Case;
+use cascade_guard_core::{
     admission::{Object, Request},
-    judge::{Source, View, judge},
     object::ObjectRef,
     policy::Policy,
     replay::{Event, singular},
@@ -103,7 +104,7 @@ async fn judged<V: View, S: Source>(
         let request =
             Request { old_object: body, user: event.caller().clone(), ..deletion(&object, &event.caller().username) };
         let at = event.request_received_timestamp.unwrap_or(now);
-        let decision = judge(&request, view, policy, source, at, || Duration::from_secs(60)).await;
+        let decision = judge(Case::new(&request, policy, at), view, source, || Duration::from_secs(60)).await;
         refusals::collect(&object, &decision, &mut refusals);
     }
     FailedOpen {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Approval, ApprovalState, Audit, FailedOpen, Overlap, Refusal, Stuck, Unprotected, Untrusted};
-use crate::{
+use cascade_guard_core::{
     decision::{Effect, Severity},
     object::ObjectRef,
     policy::{Mode, POLICY_NAME},

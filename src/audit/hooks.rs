@@ -1,25 +1,25 @@
 //! Hooks that are there now, judged as if they were created again.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
 
-use super::{Options, Subject, World, deletion, each_object};
-use crate::{
+use super::{Options, World, deletion, each_object};
+use crate::judge::{Source, View, judge};
+use cascade_guard_core::{
     admission::{Object, Operation, Request},
     decision::Effect,
-    facts::{Facts, Reading},
-    judge::{Source, View, settle},
-    object::ObjectRef,
+    facts::Reading,
+    judge::Case,
+    object::{KnownObject, ObjectRef},
     report::ReportFinding,
-    rules,
 };
 
 /// What makes an object a hook.
 const HOOKS: [&str; 2] = ["argocd.argoproj.io/hook", "helm.sh/hook"];
 
 pub(super) async fn find<V: View, S: Source>(world: &World<'_, V, S>, options: &Options) -> Vec<ReportFinding> {
-    let is_hook = |subject: &&Subject| {
+    let is_hook = |subject: &&KnownObject| {
         !subject.meta.is_terminating() && HOOKS.iter().any(|hook| subject.meta.annotation(hook).is_some())
     };
     let hooks: Vec<ObjectRef> = world.objects.iter().filter(is_hook).map(|subject| subject.object.clone()).collect();
@@ -34,13 +34,8 @@ pub(super) async fn find<V: View, S: Source>(world: &World<'_, V, S>, options: &
     for (object, raw) in &bodies {
         let Ok(new) = Object::new(raw) else { continue };
         let request = Request { operation: Operation::Create, object: Some(new), ..deletion(object, &options.user) };
-        let decision = settle(
-            Facts::new(),
-            world.source,
-            || std::time::Duration::from_secs(60),
-            |facts| world.view.with(|inventory| rules::evaluate(&request, inventory, world.policy, facts, world.now)),
-        )
-        .await;
+        let case = Case::new(&request, world.policy, world.now);
+        let decision = judge(case, world.view, world.source, || Duration::from_secs(60)).await;
         let said = decision.outcomes.iter().filter(|outcome| outcome.effect != Effect::Dropped);
         found.extend(said.map(ReportFinding::judged));
     }

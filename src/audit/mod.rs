@@ -33,26 +33,17 @@ pub use self::{
     terminating::Stuck,
     trust::Untrusted,
 };
-use crate::{
+use crate::judge::{Source, View};
+use cascade_guard_core::{
     admission::{DeleteOptions, Operation, Request, Resource, UserInfo},
     facts::{Answer, Question, Reading},
-    judge::{Source, View},
-    object::{ObjectMeta, ObjectRef},
+    object::{KnownObject, ObjectMeta, ObjectRef},
     policy::{Mode, Policy},
     report::{Report, ReportFinding, Tool},
 };
 
 /// So many objects are asked for at once.
 const BATCH: usize = 64;
-
-/// An object, known by name and metadata.
-#[derive(Clone, Debug)]
-pub struct Subject {
-    /// Which one.
-    pub object: ObjectRef,
-    /// Its metadata.
-    pub meta: Arc<ObjectMeta>,
-}
 
 /// What is audited.
 pub struct World<'a, V, S> {
@@ -65,7 +56,7 @@ pub struct World<'a, V, S> {
     /// The clock.
     pub now: Timestamp,
     /// Every object there is to look at.
-    pub objects: &'a [Subject],
+    pub objects: &'a [KnownObject],
 }
 
 /// How it is audited.
@@ -205,7 +196,7 @@ pub async fn scan<V: View, S: Source>(
         namespaces: of("Namespace"),
         claims,
     };
-    let modes = crate::rules::RULES.iter().filter_map(|rule| rule.meta().key);
+    let modes = cascade_guard_core::rules::RULES.iter().filter_map(|rule| rule.meta().key);
     Audit {
         counts,
         modes: modes.map(|key| (key.as_str().into(), world.policy.base_mode(key))).collect(),

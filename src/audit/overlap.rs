@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use super::{Step, World, each_object, metadata_of};
-use crate::{
+use crate::judge::{Source, View};
+use cascade_guard_core::{
     argo::{Application, Marker, tracking},
     facts::Reading,
     inventory::{AppId, Inventory, Key, LOCAL},
-    judge::{Source, View},
     object::{ObjectMeta, ObjectRef},
     policy::Policy,
 };
@@ -95,8 +95,11 @@ fn contested(inventory: &Inventory, policy: &Policy) -> BTreeMap<ObjectRef, Vec<
             }
             let bucket = inventory.claims().bucket(claim.bucket);
             let cluster = bucket.cluster;
-            let mut paths: Vec<String> =
-                claimants.iter().filter_map(|id| inventory.app(*id)).map(crate::inventory::App::path).collect();
+            let mut paths: Vec<String> = claimants
+                .iter()
+                .filter_map(|id| inventory.app(*id))
+                .map(cascade_guard_core::inventory::App::path)
+                .collect();
             paths.sort();
             let nameless = Nameless {
                 object: ObjectRef {

@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Options, World};
-use crate::{
+use crate::judge::View;
+use cascade_guard_core::{
     inventory::{Inventory, LOCAL},
-    judge::View,
     object::{ObjectMeta, ObjectRef},
-    policy::{Mode, Policy, Resolved, RuleKey, Subject as PolicySubject},
+    policy::{Mode, Policy, Resolved, RuleKey, Subject},
     rules::approval,
 };
 
@@ -42,7 +42,7 @@ pub(super) fn unprotected<V: View, S>(world: &World<'_, V, S>, options: &Options
         let inhabitants = inhabitants(inventory);
         let everywhere = PROTECTING.into_iter().filter_map(|rule| {
             // Where nothing matches, only the rule's own mode and the ceiling decide.
-            let nowhere = PolicySubject { namespace: "", labels: None, project: None, user: "" };
+            let nowhere = Subject { namespace: "", labels: None, project: None, user: "" };
             let resolved = policy.resolve(rule, &nowhere, world.now);
             (resolved.decided_by.starts_with("mode ceiling"))
                 .then(|| row("", rule, &resolved, "ceiling", inhabitants.values().map(BTreeSet::len).sum()))
@@ -50,7 +50,7 @@ pub(super) fn unprotected<V: View, S>(world: &World<'_, V, S>, options: &Options
         let mut found: Vec<Unprotected> = everywhere.collect();
         for (namespace, applications) in &inhabitants {
             let labels = inventory.namespace(namespace).map(|meta| &meta.labels);
-            let subject = PolicySubject { namespace, labels, project: None, user: &options.user };
+            let subject = Subject { namespace, labels, project: None, user: &options.user };
             for rule in PROTECTING {
                 let resolved = policy.resolve(rule, &subject, world.now);
                 let cause = if resolved.exempt {

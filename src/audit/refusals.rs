@@ -10,14 +10,13 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{Options, Step, Subject, World, deletion};
-use crate::{
+use super::{Options, Step, World, deletion};
+use crate::judge::{Source, View, judge};
+use cascade_guard_core::{
     decision::{Decision, Effect, Outcome, Severity},
-    facts::Facts,
-    judge::{Source, View, settle},
-    object::{ARGO_GROUP, ObjectRef},
+    judge::Case,
+    object::{ARGO_GROUP, KnownObject, ObjectRef},
     policy::Mode,
-    rules::{self, Earlier},
 };
 
 /// So many sentences are kept of one refusal; the rest is counted.
@@ -62,7 +61,7 @@ pub(super) async fn find<V: View, S: Source>(
     options: &Options,
     progress: &(dyn Fn(Step) + Sync),
 ) -> Vec<Refusal> {
-    let roots: Vec<&Subject> =
+    let roots: Vec<&KnownObject> =
         world.objects.iter().filter(|subject| is_root(&subject.object) && !subject.meta.is_terminating()).collect();
     let done = AtomicUsize::new(0);
     let tick = || {
@@ -92,14 +91,14 @@ const MIN_PART: usize = 500;
 fn on_every_core<'a, V: View, S: Source>(
     world: &World<'_, V, S>,
     options: &Options,
-    parts: impl Iterator<Item = &'a [&'a Subject]>,
+    parts: impl Iterator<Item = &'a [&'a KnownObject]>,
     tick: &(dyn Fn() + Sync),
 ) -> Vec<Refusal> {
-    let judge = move |part: &[&Subject]| futures::executor::block_on(of(world, options, part, tick));
+    let found_in = move |part: &[&KnownObject]| futures::executor::block_on(of(world, options, part, tick));
     thread::scope(|scope| {
-        let parts: Vec<_> = parts.map(|part| (part, scope.spawn(move || judge(part)))).collect();
+        let parts: Vec<_> = parts.map(|part| (part, scope.spawn(move || found_in(part)))).collect();
         // A thread that could not do its part leaves it to this one.
-        parts.into_iter().flat_map(|(part, thread)| thread.join().unwrap_or_else(|_| judge(part))).collect()
+        parts.into_iter().flat_map(|(part, thread)| thread.join().unwrap_or_else(|_| found_in(part))).collect()
     })
 }
 
@@ -107,7 +106,7 @@ fn on_every_core<'a, V: View, S: Source>(
 async fn of<V: View, S: Source>(
     world: &World<'_, V, S>,
     options: &Options,
-    roots: &[&Subject],
+    roots: &[&KnownObject],
     tick: &(dyn Fn() + Sync),
 ) -> Vec<Refusal> {
     let mut found = Vec::new();
@@ -127,23 +126,10 @@ fn is_root(object: &ObjectRef) -> bool {
 }
 
 /// Judges the DELETE of one object, with the same limit of reads as a review has.
-async fn foresee<V: View, S: Source>(world: &World<'_, V, S>, subject: &Subject, options: &Options) -> Decision {
+async fn foresee<V: View, S: Source>(world: &World<'_, V, S>, subject: &KnownObject, options: &Options) -> Decision {
     let request = deletion(&subject.object, &options.user);
-    let mut earlier = Earlier::default();
-    settle(
-        Facts::new(),
-        world.source,
-        || Duration::from_secs(60),
-        |facts| {
-            if !world.view.is_fixed() {
-                earlier = Earlier::default();
-            }
-            world.view.with(|inventory| {
-                rules::foresee(&request, &subject.meta, inventory, world.policy, facts, world.now, &mut earlier)
-            })
-        },
-    )
-    .await
+    let case = Case { known: Some(&subject.meta), ..Case::new(&request, world.policy, world.now) };
+    judge(case, world.view, world.source, || Duration::from_secs(60)).await
 }
 
 /// One entry a rule and check.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::Document;
-use crate::report::ReportFinding;
+use cascade_guard_core::report::ReportFinding;
 
 /// What changed since an earlier audit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

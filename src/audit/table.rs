@@ -5,7 +5,7 @@ use std::fmt::Write;
 use jiff::SignedDuration;
 
 use super::{ApprovalState, Document, Refusal, Stuck};
-use crate::{policy::Mode, report::ReportFinding};
+use cascade_guard_core::{policy::Mode, report::ReportFinding};
 
 /// So many rows of a section are shown; JSON has them all.
 const MAX_ROWS: usize = 40;
@@ -170,10 +170,8 @@ pub(super) fn age(seconds: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        audit::{Audit, html},
-        object::ObjectRef,
-    };
+    use crate::audit::{Audit, html};
+    use cascade_guard_core::object::ObjectRef;
 
     #[test]
     fn object_that_two_rules_refuse_counts_once() {

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{World, each_object};
-use crate::{
+use crate::judge::{Source, View};
+use cascade_guard_core::{
     facts::Reading,
-    judge::{Source, View},
     object::{ObjectMeta, ObjectRef, null_to_default},
 };
 

@@ -17,7 +17,7 @@ use super::{
     output,
     world::PolicyArgs,
 };
-use crate::{
+use cascade_guard_core::{
     object::ObjectMeta,
     policy::{POLICY_NAME, Policy},
     rules::approval::{

@@ -11,8 +11,8 @@ use super::{
     output::{self, Format},
     world::WorldArgs,
 };
-use crate::{
-    audit::{self, Document, Options, Step, World},
+use crate::audit::{self, Document, Options, Step, World};
+use cascade_guard_core::{
     object::{ARGO_GROUP, GroupKind},
     replay, report,
 };

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 
 use super::output;
-use crate::policy;
+use cascade_guard_core::policy;
 
 /// Prints every definition as YAML.
 pub fn run() -> anyhow::Result<ExitCode> {

@@ -12,7 +12,7 @@ use super::{
     output::{self, Format},
     world::PolicyArgs,
 };
-use crate::policy::{Mode, Policy, RuleKey, Subject};
+use cascade_guard_core::policy::{Mode, Policy, RuleKey, Subject};
 
 /// Arguments of `doctor`.
 #[derive(Debug, clap::Args)]

@@ -9,11 +9,10 @@ use tokio::task::JoinSet;
 
 use crate::{
     cluster::{Alarm, Health, Kinds, LiveSource, StatusWriter, StuckWatch, reports::Reporter},
-    inventory::Inventory,
-    object::GroupKind,
     server::{LivePolicy, Readiness, ServerTls},
     telemetry::Metrics,
 };
+use cascade_guard_core::{inventory::Inventory, object::GroupKind};
 
 /// Flags of these duties.
 #[derive(Clone, Debug, clap::Args)]

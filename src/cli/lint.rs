@@ -15,14 +15,14 @@ use super::{
     output,
     world::{PolicyArgs, ensure_holds},
 };
-use crate::{
+use cascade_guard_core::{
     decision::Severity,
     lint::{self, Application, Baseline, Existing, Input, Linted, Order, Problem, World},
     object::ARGO_GROUP,
     policy::Policy,
     report::{self, Report, ReportFinding, Rule},
     rules::sync_wave,
-    snapshot::{self, Snapshot},
+    snapshot::Snapshot,
 };
 
 /// All files of a run together may be this large.
@@ -108,7 +108,7 @@ impl Format {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let policy = PolicyArgs { policy: args.policy.clone(), mode_ceiling: None };
     let (snapshot, policy) = if let Some(path) = &args.snapshot {
-        let snapshot = Snapshot::read(path).context("the snapshot cannot be used")?;
+        let snapshot = crate::snapshot::load(path).context("the snapshot cannot be used")?;
         ensure_holds(path, &snapshot, &[])?;
         let policy = policy.load_over(&snapshot)?;
         (Some(snapshot), policy)
@@ -221,7 +221,7 @@ fn applications(names: &[String], snapshot: Option<&Snapshot>) -> anyhow::Result
     for name in names {
         let path = Path::new(name);
         if path.exists() {
-            let file = Snapshot::read(path).context("the Application cannot be read")?;
+            let file = crate::snapshot::load(path).context("the Application cannot be read")?;
             let before = found.len();
             for json in file.json_of_kind(ARGO_GROUP, "Application") {
                 found.push(Application::read(json).with_context(|| format!("{name} holds no usable Application"))?);
@@ -257,7 +257,7 @@ fn read(paths: &[PathBuf]) -> (Vec<Input>, Vec<ReportFinding>) {
     let (mut inputs, mut problems) = (Vec::new(), Vec::new());
     let mut left = MAX_BYTES;
     for path in paths {
-        let files = if path.as_os_str() == "-" { vec![Ok(path.clone())] } else { snapshot::files(path) };
+        let files = if path.as_os_str() == "-" { vec![Ok(path.clone())] } else { crate::snapshot::files(path) };
         if files.is_empty() {
             let text = "there is no .yaml, .yml or .json file in it";
             problems.push(unreadable(&path.display().to_string(), "unreadable-file", text));

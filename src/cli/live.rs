@@ -19,18 +19,20 @@ use super::{
     target::Wanted,
     world::{PolicyArgs, WorldArgs},
 };
+use crate::judge::Source;
 use crate::{
+    cluster::{Kinds, LiveSource, connect},
+    telemetry::Metrics,
+};
+use cascade_guard_core::{
     admission::UserInfo,
     argo::Application,
-    cluster::{Kinds, LiveSource, connect},
     facts::{Answer, Question, Reading},
     inventory::Inventory,
-    judge::Source,
     object::{ARGO_GROUP, GroupKind, ObjectRef, RBAC_GROUP},
     policy::{GuardPolicy, GuardPolicySpec, Mode, POLICY_NAME, Policy},
     rules::namespace_content::NotRead,
     snapshot::Snapshot,
-    telemetry::Metrics,
 };
 
 /// Which cluster a command works with.

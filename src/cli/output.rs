@@ -4,7 +4,7 @@ use std::io::{self, BufRead as _, Write};
 
 use serde::Serialize;
 
-use crate::report::{self, Report};
+use cascade_guard_core::report::{self, Report};
 
 /// How a command prints what it found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

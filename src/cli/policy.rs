@@ -11,12 +11,11 @@ use super::{
     target::{ObjectArgs, UserArgs, Wanted},
     world::WorldArgs,
 };
-use crate::{
+use cascade_guard_core::{
     admission::UserInfo,
-    decision::Scope,
     inventory::Inventory,
     object::{GroupKind, ObjectRef},
-    policy::{Mode, Policy, Subject, explain::Line},
+    policy::{Mode, Policy, Scope, Subject, explain::Line},
     rules::{RULES, RuleMeta},
     snapshot::Snapshot,
 };

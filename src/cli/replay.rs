@@ -8,7 +8,7 @@ use super::{
     output::{self, Format},
     world::{PolicyArgs, WorldArgs},
 };
-use crate::replay::{self, Judge, Recording, Replay, Row, Tally, World};
+use cascade_guard_core::replay::{self, Judge, Recording, Replay, Row, Tally, World};
 
 /// Arguments of `replay`.
 #[derive(Debug, clap::Args)]
@@ -55,15 +55,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let mut judge = Judge::new(policy, &world);
     let mut other = against.map(|policy| Judge::new(policy, &world));
-    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let mut result = runtime.block_on(replay::replay(
-        &recording.requests,
-        &mut world,
-        &mut judge,
-        other.as_mut(),
-        args.build_world,
-        args.world.now(),
-    ));
+    let mut result =
+        replay::replay(&recording.requests, &mut world, &mut judge, other.as_mut(), args.build_world, args.world.now());
     for (reason, count) in recording.left_out {
         *result.left_out.entry(reason.to_owned()).or_default() += count;
     }

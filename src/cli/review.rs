@@ -5,16 +5,15 @@ use std::{
     io::{self, Read},
     path::PathBuf,
     process::ExitCode,
-    time::Duration,
 };
 
 use anyhow::{Context as _, bail};
 
 use super::{output, world::WorldArgs};
-use crate::{
+use cascade_guard_core::judge::{Case, judge_at_hand};
+use cascade_guard_core::{
     admission::{decode, encode},
     decision::render,
-    judge::judge,
 };
 
 /// Arguments of `review`.
@@ -36,10 +35,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let body = read(&args.file)?;
     let request = decode(&body).with_context(|| format!("{} cannot be judged", args.file.display()))?;
-    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    // Files do not keep anybody waiting: there is always time left.
-    let decision =
-        runtime.block_on(judge(&request, &inventory, &policy, &snapshot, args.world.now(), || Duration::from_secs(60)));
+    let decision = judge_at_hand(Case::new(&request, &policy, args.world.now()), &inventory, &snapshot).decision;
     let response = render(&decision, &request);
     output::line(&String::from_utf8_lossy(&encode(&request.uid, &response)))?;
     Ok(ExitCode::from(u8::from(!response.allowed)))

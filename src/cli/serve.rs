@@ -19,12 +19,9 @@ use super::{
     live::NO_SNAPSHOT,
     world::PolicyArgs,
 };
+use crate::judge::Source;
 use crate::{
-    argo::Clusters,
     cluster::{Cluster, Health, Kinds, LiveSource, SILENCE, connect},
-    inventory::Inventory,
-    judge::Source,
-    policy::Policy,
     server::{
         Condition, Guard, Limits, LivePolicy, Readiness, ServerTls, Transport, admin,
         content::{Content, EVERY},
@@ -32,12 +29,12 @@ use crate::{
         shutdown::{self, Port},
         tls::TlsFiles,
     },
-    snapshot::Snapshot,
     telemetry::{
         DecisionLog, Metrics, decisions,
         log::{self, DEFAULT_FILTER, LogFilter},
     },
 };
+use cascade_guard_core::{argo::Clusters, inventory::Inventory, policy::Policy};
 
 /// Arguments of `serve`.
 #[derive(Debug, clap::Args)]
@@ -125,7 +122,7 @@ async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
         linger: Duration::from_secs(drain_seconds),
     };
     if let Some(path) = snapshot {
-        let snapshot = Snapshot::read(&path).context("the snapshot cannot be used")?;
+        let snapshot = crate::snapshot::load(&path).context("the snapshot cannot be used")?;
         if policy_args.policy.is_none() {
             served.policy.offer(Ok(policy_args.load_over(&snapshot)?), "the snapshot");
         }

@@ -4,7 +4,7 @@ use anyhow::{Context as _, ensure};
 use kube::Client;
 
 use super::live;
-use crate::{
+use cascade_guard_core::{
     admission::UserInfo,
     object::{ARGO_GROUP, ObjectRef},
     snapshot::Snapshot,

@@ -9,7 +9,8 @@ use std::{
 use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 
-use crate::{
+use crate::snapshot;
+use cascade_guard_core::{
     inventory::Inventory,
     object::{GroupKind, ObjectRef},
     policy::{Mode, POLICY_GROUP, POLICY_KIND, POLICY_NAME, Policy},
@@ -87,14 +88,14 @@ impl WorldArgs {
 
     /// Reads the snapshot, if one is named, together with its policy and what Applications claim by that.
     pub fn open(&self) -> anyhow::Result<Option<(Snapshot, Policy, Inventory)>> {
-        let open = |path| Snapshot::open(path, |snapshot| self.policy.load_over(snapshot), (0, 0));
+        let open = |path| snapshot::open(path, |snapshot| self.policy.load_over(snapshot), (0, 0));
         self.snapshot.as_deref().map(open).transpose().context(UNUSABLE)
     }
 
     /// Reads the snapshot, if one is named, and its policy.
     pub fn snapshot(&self) -> anyhow::Result<Option<(Snapshot, Policy)>> {
         let Some(path) = &self.snapshot else { return Ok(None) };
-        let snapshot = Snapshot::read(path).context(UNUSABLE)?;
+        let snapshot = snapshot::load(path).context(UNUSABLE)?;
         let policy = self.policy.load_over(&snapshot).context(UNUSABLE)?;
         Ok(Some((snapshot, policy)))
     }

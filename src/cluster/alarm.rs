@@ -17,10 +17,10 @@ use super::{
     health::{Degradation, Reads, degradations},
 };
 use crate::{
-    policy::{GuardPolicy, POLICY_NAME},
     server::{Condition, LivePolicy, Readiness, ServerTls},
     telemetry::Metrics,
 };
+use cascade_guard_core::policy::{GuardPolicy, POLICY_NAME};
 
 /// How often the guard looks at itself.
 const EVERY: Duration = Duration::from_secs(30);

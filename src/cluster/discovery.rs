@@ -13,7 +13,7 @@ use arc_swap::ArcSwap;
 use kube::{Client, client::APIGroupDiscoveryList};
 use tokio::{sync::Mutex, time::Instant};
 
-use crate::object::GroupKind;
+use cascade_guard_core::object::GroupKind;
 
 /// A kind that was asked for and is not known makes the guard look again, but not more often than this.
 const AGAIN: Duration = Duration::from_secs(10);

@@ -7,7 +7,8 @@ use serde::Deserialize;
 use tokio::sync::Notify;
 
 use super::watch::Watch;
-use crate::{
+use crate::server::LivePolicy;
+use cascade_guard_core::{
     argo::{
         Application, Clusters,
         config::{cluster_secret, sync_accounts, tracking_settings},
@@ -16,7 +17,6 @@ use crate::{
     inventory::{Inventory, Names, Project},
     object::ObjectMeta,
     policy::{Observed, Policy},
-    server::LivePolicy,
 };
 
 /// Takes in what a watch delivers.

@@ -24,7 +24,8 @@ use super::{
     watch::{Scope, State, States, Watch},
     watched::Watched,
 };
-use crate::{inventory::Names, telemetry::Metrics};
+use crate::telemetry::Metrics;
+use cascade_guard_core::inventory::Names;
 
 /// The API server sends a bookmark about every minute, and has to answer a list within one. What is silent for longer
 /// than this is dead.

@@ -11,12 +11,11 @@ use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Kinds, Served, client::in_words};
-use crate::{
-    audit::Subject,
+use crate::judge::Source;
+use crate::telemetry::{Metrics, metrics::Lookup};
+use cascade_guard_core::{
     facts::{AccessQuestion, Answer, ListQuestion, Question, Reading},
-    judge::Source,
-    object::{GroupKind, ObjectMeta, ObjectRef},
-    telemetry::{Metrics, metrics::Lookup},
+    object::{GroupKind, KnownObject, ObjectMeta, ObjectRef},
 };
 
 /// So many reads at a time for one decision.
@@ -70,7 +69,7 @@ impl LiveSource {
 
     /// What is being deleted in a Namespace and may hold it: objects of the kinds that usually do. Kinds that cannot be
     /// listed are passed over; the conditions of the Namespace name them all the same.
-    pub async fn held_in(&self, namespace: &str) -> Vec<Subject> {
+    pub async fn held_in(&self, namespace: &str) -> Vec<KnownObject> {
         let mut found = Vec::new();
         for (group, kind) in HOLDERS {
             match self.subjects(&GroupKind::new(group, kind), namespace).await {
@@ -85,7 +84,7 @@ impl LiveSource {
     ///
     /// # Errors
     /// Says in words why they cannot be listed.
-    pub async fn subjects(&self, kind: &GroupKind, namespace: &str) -> Result<Vec<Subject>, String> {
+    pub async fn subjects(&self, kind: &GroupKind, namespace: &str) -> Result<Vec<KnownObject>, String> {
         #[derive(Deserialize)]
         struct List {
             #[serde(default)]
@@ -115,7 +114,7 @@ impl LiveSource {
             let text = text.map_err(|error| format!("listing {kind}: {}", in_words(&error)))?;
             let page: List =
                 serde_json::from_str(&text).map_err(|_| format!("listing {kind}: the answer makes no sense"))?;
-            found.extend(page.items.into_iter().map(|Item { metadata }| Subject {
+            found.extend(page.items.into_iter().map(|Item { metadata }| KnownObject {
                 object: ObjectRef {
                     kind: kind.clone(),
                     namespace: metadata.namespace.clone(),

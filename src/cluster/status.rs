@@ -13,12 +13,10 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Health, client::in_words};
-use crate::{
-    policy::{
-        Claims, GuardPolicy, Observed, POLICY_NAME,
-        schema::{GuardPolicyStatus, Mode},
-    },
-    server::{Condition, LivePolicy, Readiness},
+use crate::server::{Condition, LivePolicy, Readiness};
+use cascade_guard_core::policy::{
+    Claims, GuardPolicy, Observed, POLICY_NAME,
+    schema::{GuardPolicyStatus, Mode},
 };
 
 /// Under this name the fields of the status are ours.

@@ -13,11 +13,13 @@ use tokio::time::{Instant, sleep};
 
 use super::LiveSource;
 use crate::{
-    audit::{Options, Stuck, Subject, World, metadata_of, terminating},
-    inventory::Inventory,
-    object::{ARGO_GROUP, GroupKind, ObjectRef},
+    audit::{Options, Stuck, World, metadata_of, terminating},
     server::LivePolicy,
     telemetry::Metrics,
+};
+use cascade_guard_core::{
+    inventory::Inventory,
+    object::{ARGO_GROUP, GroupKind, KnownObject, ObjectRef},
 };
 
 /// How often it looks.
@@ -74,7 +76,7 @@ impl StuckWatch {
     /// Never; it has the type of a background task.
     pub async fn run(self) -> anyhow::Result<()> {
         let mut told = Told::default();
-        let mut further: Vec<Subject> = Vec::new();
+        let mut further: Vec<KnownObject> = Vec::new();
         let mut listed: Option<Instant> = None;
         let mut trouble = BTreeMap::new();
         loop {
@@ -99,7 +101,7 @@ impl StuckWatch {
     }
 
     /// Objects of further kinds that are being deleted. A kind that cannot be listed is named once.
-    async fn list(&self, trouble: &mut BTreeMap<String, String>) -> Vec<Subject> {
+    async fn list(&self, trouble: &mut BTreeMap<String, String>) -> Vec<KnownObject> {
         let mut found = Vec::new();
         for kind in &self.kinds {
             match self.source.subjects(kind, "").await {
@@ -122,7 +124,7 @@ impl StuckWatch {
         found
     }
 
-    async fn explain(&self, due: &[ObjectRef], further: &[Subject], now: Timestamp) -> Vec<Stuck> {
+    async fn explain(&self, due: &[ObjectRef], further: &[KnownObject], now: Timestamp) -> Vec<Stuck> {
         if due.is_empty() {
             return Vec::new();
         }
@@ -135,7 +137,7 @@ impl StuckWatch {
         let unknown = due.iter().filter(|object| objects.iter().all(|subject| subject.object != **object));
         let unknown: Vec<ObjectRef> = unknown.cloned().collect();
         let read = metadata_of(&self.source, unknown).await;
-        objects.extend(read.into_iter().map(|(object, meta)| Subject { object, meta }));
+        objects.extend(read.into_iter().map(|(object, meta)| KnownObject { object, meta }));
         let policy = self.policy.load();
         let world = World { view: &*self.inventory, source: &self.source, policy: &policy, now, objects: &objects };
         let options = Options { stuck_after: self.after, ..Options::default() };

@@ -18,10 +18,12 @@ use super::{
     watch::{Scope, State, States, Watch},
 };
 use crate::{
-    inventory::Inventory,
-    object::{ARGO_GROUP, GroupKind},
     server::{Condition, LivePolicy, Readiness},
     telemetry::Metrics,
+};
+use cascade_guard_core::{
+    inventory::Inventory,
+    object::{ARGO_GROUP, GroupKind},
 };
 
 /// A new definition is served a moment after it was stored, and comes seldom alone.

@@ -6,7 +6,7 @@ use kube::{Api, Client, api::GroupVersionKind, discovery::ApiResource};
 use tokio::sync::watch::Sender;
 
 use super::watched::Watched;
-use crate::{
+use cascade_guard_core::{
     argo::config::{SECRET_TYPE, SETTINGS_NAME},
     object::{ARGO_GROUP, GroupKind},
     policy::{POLICY_NAME, Policy},

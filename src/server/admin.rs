@@ -13,13 +13,11 @@ use jiff::{SignedDuration, Timestamp};
 use parking_lot::RwLock;
 
 use super::{Readiness, listener::Peer};
-use crate::{
-    inventory::Inventory,
-    telemetry::{
-        log::LogFilter,
-        metrics::{CONTENT_TYPE, Metrics},
-    },
+use crate::telemetry::{
+    log::LogFilter,
+    metrics::{CONTENT_TYPE, Metrics},
 };
+use cascade_guard_core::inventory::Inventory;
 
 /// What the plain port tells.
 #[derive(Clone, Debug)]

@@ -11,12 +11,13 @@ use jiff::Timestamp;
 use parking_lot::RwLock;
 
 use super::LivePolicy;
-use crate::{
+use crate::judge::{Source, judge};
+use crate::telemetry::{DecisionLog, Metrics};
+use cascade_guard_core::judge::Case;
+use cascade_guard_core::{
     admission::{DecodeError, Operation, Request, decode, encode},
     decision::{render, unjudged},
     inventory::Inventory,
-    judge::{Source, judge},
-    telemetry::{DecisionLog, Metrics},
 };
 
 /// Everything that a review is judged by.
@@ -81,7 +82,8 @@ impl<S: Source> Guard<S> {
     async fn judge(&self, request: &Request<'_>, arrival: Arrival<'_>) -> Vec<u8> {
         let policy = self.policy.load();
         let time_left = || arrival.reads.saturating_sub(arrival.at.elapsed());
-        let decision = judge(request, &*self.inventory, &policy, &self.source, (self.clock)(), time_left).await;
+        let decision =
+            judge(Case::new(request, &policy, (self.clock)()), &*self.inventory, &self.source, time_left).await;
         let answer = encode(&request.uid, &render(&decision, request));
         let took = arrival.at.elapsed();
         self.metrics.count_decision(request.operation, request.dry_run, &decision);

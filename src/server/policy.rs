@@ -6,10 +6,8 @@ use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
 use super::content::Content;
-use crate::{
-    policy::{Mode, Observed, ParseError, Policy},
-    telemetry::Metrics,
-};
+use crate::telemetry::Metrics;
+use cascade_guard_core::policy::{Mode, Observed, ParseError, Policy};
 
 /// The policy in force.
 #[derive(Debug)]
@@ -78,7 +76,7 @@ impl LivePolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::RuleKey;
+    use cascade_guard_core::policy::RuleKey;
 
     fn parse(mode: &str) -> Result<Policy, ParseError> {
         Policy::parse(&format!(

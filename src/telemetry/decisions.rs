@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use super::repeats::Repeats;
-use crate::{
+use cascade_guard_core::{
     admission::Request,
     decision::{Decision, Effect},
     object::ObjectRef,

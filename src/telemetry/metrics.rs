@@ -10,7 +10,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use crate::{
+use cascade_guard_core::{
     admission::Operation,
     decision::{self, Decision},
     inventory::Inventory,

@@ -229,7 +229,7 @@ async fn hook_is_sent_and_what_is_none_is_not(world: &World) -> Result<()> {
 async fn definition_and_policy_are_sent(world: &World) -> Result<()> {
     let definitions: Api<CustomResourceDefinition> = Api::all(world.ops.clone());
     asks(world, &["definitions"], definitions.delete("appprojects.argoproj.io", &dry_run())).await?;
-    let policies: Api<cascade_guard::policy::GuardPolicy> = Api::all(world.ops.clone());
+    let policies: Api<cascade_guard_core::policy::GuardPolicy> = Api::all(world.ops.clone());
     let policy = serde_json::from_value(json!({"metadata": {"name": "default"}, "spec": {}}))?;
     let dry_run = PostParams { dry_run: true, ..PostParams::default() };
     asks(world, &["policies"], policies.create(&dry_run, &policy)).await

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cascade_guard::{decision::Severity, lint::Input, report::ReportFinding};
+use cascade_guard_core::{decision::Severity, lint::Input, report::ReportFinding};
 use serde_json::{Value, json};
 
 use crate::support::{Beside, findings, input};

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cascade_guard::{decision::Severity, lint::Input, report::ReportFinding, rules::sync_wave::CHECKS};
+use cascade_guard_core::{decision::Severity, lint::Input, report::ReportFinding, rules::sync_wave::CHECKS};
 use serde_json::Value;
 
 use crate::support::{Beside, files, findings, folder, input};

@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use cascade_guard::{
+use cascade_guard_core::{
     lint::{self, Application, Existing, Input, World},
     object::ARGO_GROUP,
     policy::Policy,

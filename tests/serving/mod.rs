@@ -4,14 +4,16 @@
 
 use std::{sync::Arc, time::Duration};
 
+use cascade_guard::judge::Source;
 use cascade_guard::{
+    server::{Guard, LivePolicy},
+    telemetry::{DecisionLog, Metrics},
+};
+use cascade_guard_core::{
     argo::Clusters,
     facts::{Answer, Question},
     inventory::Inventory,
-    judge::Source,
     policy::{Mode, Policy},
-    server::{Guard, LivePolicy},
-    telemetry::{DecisionLog, Metrics},
 };
 use jiff::Timestamp;
 use parking_lot::RwLock;

@@ -223,7 +223,7 @@ fn table(overlaps: &[&Overlap]) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::object::ObjectRef;
+    use cascade_guard_core::object::ObjectRef;
 
     fn overlap(name: &str, claimants: &[&str]) -> Overlap {
         Overlap {

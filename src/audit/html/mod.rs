@@ -6,7 +6,7 @@ mod sections;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{Audit, Document};
-use crate::decision::Severity;
+use cascade_guard_core::decision::Severity;
 
 const STYLE: &str = include_str!("style.css");
 

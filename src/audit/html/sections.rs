@@ -3,11 +3,10 @@
 use jiff::Timestamp;
 use maud::{Markup, html};
 
-use crate::{
-    audit::{Approval, ApprovalState, Audit, Changes, FailedOpen, Refusal, Stuck, Unprotected, Untrusted, table::age},
-    decision::is_command,
-    report::ReportFinding,
+use crate::audit::{
+    Approval, ApprovalState, Audit, Changes, FailedOpen, Refusal, Stuck, Unprotected, Untrusted, table::age,
 };
+use cascade_guard_core::{decision::is_command, report::ReportFinding};
 
 /// So many cards a section has; JSON has them all.
 const MAX_CARDS: usize = 200;
@@ -131,7 +130,7 @@ pub(super) fn hooks(findings: &[ReportFinding]) -> Markup {
 fn list(findings: &[ReportFinding]) -> Markup {
     html! {
         @for finding in findings.iter().take(MAX_CARDS) {
-            article class=(if finding.severity == crate::decision::Severity::Deny { "deny" } else { "warn" }) {
+            article class=(if finding.severity == cascade_guard_core::decision::Severity::Deny { "deny" } else { "warn" }) {
                 h3 { (finding.object) }
                 p.chips { span.chip { (finding.label()) } }
                 p { (finding.sentence()) }

@@ -1,11 +1,11 @@
 //! Who sets which finalizer, what it waits for, and how the wait ends.
 
-use super::{Holder, Subject};
-use crate::{
+use super::Holder;
+use cascade_guard_core::{
     argo::{Marker, application::CASCADE_FINALIZERS, hook::HOOK_FINALIZER, tracking},
     body::Condition,
     inventory::Inventory,
-    object::ObjectRef,
+    object::{KnownObject, ObjectRef},
 };
 
 /// Finalizers of other programs, by how they begin or end: who removes them and what they wait for.
@@ -50,7 +50,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
 ];
 
 /// What a finalizer at `place` of the list waits for.
-pub(super) fn hold(inventory: &Inventory, subject: &Subject, place: usize, finalizer: &str) -> Holder {
+pub(super) fn hold(inventory: &Inventory, subject: &KnownObject, place: usize, finalizer: &str) -> Holder {
     let object = &subject.object;
     let (why, mend) = if finalizer == HOOK_FINALIZER {
         hook(inventory, subject, place)
@@ -93,7 +93,7 @@ fn remove(object: &ObjectRef, place: usize) -> String {
 
 /// A hook whose operation does not end. A person or the namespace controller deleted it, and only Argo CD's operation
 /// that knows it takes the finalizer away.
-fn hook(inventory: &Inventory, subject: &Subject, place: usize) -> (String, String) {
+fn hook(inventory: &Inventory, subject: &KnownObject, place: usize) -> (String, String) {
     let app = inventory.controller_namespaces().find_map(|namespace| {
         match tracking::marker(&subject.meta, inventory.settings(namespace)) {
             Marker::Instance(instance) => Some((
@@ -127,7 +127,7 @@ fn hook(inventory: &Inventory, subject: &Subject, place: usize) -> (String, Stri
     }
 }
 
-fn cascade(inventory: &Inventory, subject: &Subject, place: usize) -> (String, String) {
+fn cascade(inventory: &Inventory, subject: &KnownObject, place: usize) -> (String, String) {
     let object = &subject.object;
     if !object.is_application() {
         return (
@@ -148,7 +148,7 @@ fn cascade(inventory: &Inventory, subject: &Subject, place: usize) -> (String, S
     )
 }
 
-fn delete_hooks(subject: &Subject, place: usize, which: &str, cleanup: bool) -> (String, String) {
+fn delete_hooks(subject: &KnownObject, place: usize, which: &str, cleanup: bool) -> (String, String) {
     let object = &subject.object;
     let why = if cleanup {
         format!("its {which} hooks have run and are not cleaned up")

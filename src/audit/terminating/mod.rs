@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use self::holders::hold;
-use super::{Options, Subject, World, each_object};
-use crate::{
+use super::{Options, World, each_object};
+use crate::judge::{Source, View};
+use cascade_guard_core::{
     body::{Body, Condition},
     facts::Reading,
     inventory::Inventory,
-    judge::{Source, View},
-    object::{ARGO_GROUP, ObjectRef},
+    object::{ARGO_GROUP, KnownObject, ObjectRef},
 };
 
 /// So many objects that hold a Namespace are named in its own entry.
@@ -61,7 +61,7 @@ pub struct Holder {
 
 /// What the entry of one object is made from.
 struct Around<'a> {
-    objects: &'a [Subject],
+    objects: &'a [KnownObject],
     by_namespace: &'a HashMap<&'a str, Vec<usize>>,
     inventory: &'a Inventory,
     now: Timestamp,
@@ -74,7 +74,7 @@ pub fn is_stuck(since: Timestamp, now: Timestamp, after: SignedDuration) -> bool
 
 /// Every stuck object, the oldest first.
 pub async fn find<V: View, S: Source>(world: &World<'_, V, S>, options: &Options) -> Vec<Stuck> {
-    let stuck: Vec<&Subject> = world
+    let stuck: Vec<&KnownObject> = world
         .objects
         .iter()
         .filter(|subject| {
@@ -104,7 +104,7 @@ pub async fn find<V: View, S: Source>(world: &World<'_, V, S>, options: &Options
     found
 }
 
-fn entry(around: &Around<'_>, subject: &Subject, raw: Option<&Arc<RawValue>>) -> Option<Stuck> {
+fn entry(around: &Around<'_>, subject: &KnownObject, raw: Option<&Arc<RawValue>>) -> Option<Stuck> {
     let since = subject.meta.deletion_timestamp?;
     let body = raw.map(|raw| Body::of(raw)).unwrap_or_default();
     let object = &subject.object;
@@ -143,7 +143,7 @@ fn tells(object: &ObjectRef, condition: &Condition) -> bool {
 
 /// What is left: in a Namespace everything that lives there, of an Application what it lists, of an ApplicationSet what it
 /// generated.
-fn remaining(around: &Around<'_>, subject: &Subject) -> BTreeMap<String, usize> {
+fn remaining(around: &Around<'_>, subject: &KnownObject) -> BTreeMap<String, usize> {
     let object = &subject.object;
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     if object.is_namespace() {

@@ -9,7 +9,7 @@ use super::{
     super::output::{self, Format},
     Clock,
 };
-use crate::{
+use cascade_guard_core::{
     inventory::{App, Inventory, LOCAL},
     object::{ObjectMeta, ObjectRef},
     policy::{Mode, Policy, RuleKey, Subject},
@@ -183,7 +183,7 @@ pub fn table(rows: &[Row], clock: &Clock) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::Snapshot;
+    use cascade_guard_core::snapshot::Snapshot;
 
     const CLUSTER: &str = include_str!("tests.yaml");
 

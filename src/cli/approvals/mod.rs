@@ -15,7 +15,7 @@ use super::{
     output::{self, Format},
     world::WorldArgs,
 };
-use crate::object::GroupKind;
+use cascade_guard_core::object::GroupKind;
 
 /// Arguments of `approvals`.
 #[derive(Debug, clap::Args)]

@@ -14,12 +14,13 @@ use super::{
     Clock,
     list::{Row, row},
 };
-use crate::{
+use crate::judge::{Source, settle};
+use cascade_guard_core::{
     admission::{UserInfo, decode},
     decision::Effect,
-    facts::{Facts, Reading},
+    facts::Reading,
     inventory::Inventory,
-    judge::{Source, settle},
+    judge::Inquiry,
     object::{ObjectMeta, ObjectRef},
     policy::{Mode, Policy, RuleKey, Subject},
     rules::{
@@ -143,7 +144,7 @@ async fn judged(
 /// What is in a Namespace. `None` only if the questions never end.
 pub async fn content(meta: &ObjectMeta, inventory: &Inventory, source: &impl Source) -> Option<Content> {
     settle(
-        Facts::with_limit(MAX_READS),
+        Inquiry::with_limit(MAX_READS),
         source,
         || PATIENCE,
         |facts| {

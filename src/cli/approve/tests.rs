@@ -6,7 +6,7 @@ use http_body_util::BodyExt;
 use kube::client::Body;
 
 use super::*;
-use crate::policy::Policy;
+use cascade_guard_core::policy::Policy;
 
 const NOW: &str = "2026-11-29T12:00:00.7Z";
 

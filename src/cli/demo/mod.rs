@@ -26,13 +26,15 @@ use self::{client::Client, scenes::Scene};
 use super::output;
 use crate::{
     certs::Authority,
-    policy::{Mode, Policy},
     server::{
         Guard, Limits, LivePolicy, Readiness, ServerTls, Transport, admin, routes,
         shutdown::{self, Port},
     },
-    snapshot::Snapshot,
     telemetry::{DecisionLog, Metrics},
+};
+use cascade_guard_core::{
+    policy::{Mode, Policy},
+    snapshot::Snapshot,
 };
 
 /// Arguments of `demo`.

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::client::Answer;
-use crate::{object::ARGO_GROUP, snapshot::Snapshot};
+use cascade_guard_core::{object::ARGO_GROUP, snapshot::Snapshot};
 
 /// One request as it stands in `requests.yaml`.
 #[derive(Debug, Deserialize)]

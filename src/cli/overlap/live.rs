@@ -3,26 +3,26 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{Listed, Report, Row, steps, whole};
-use crate::{
+use cascade_guard_core::{
     argo::{
         Application, Class, Marker,
         sync_options::{HELM_RESOURCE_POLICY, SYNC_OPTIONS, in_annotation},
         tracking,
     },
-    facts::Reading,
+    deletion::{Fate, Inputs, Item, Plan, Root, Via},
+    facts::{Facts, Reading},
     inventory::{App, AppId, Held, Key, LOCAL},
     object::{ObjectMeta, ObjectRef},
-    plan::{Fate, Inputs, Item, Plan, Root, Via},
 };
 
 /// What both Applications hold, who holds it now, and what to do. While an answer is out the result is provisional.
-pub(super) fn compare(inputs: Inputs<'_>, a: AppId, b: AppId) -> Report {
+pub(super) fn compare(inputs: Inputs<'_>, facts: &mut Facts, a: AppId, b: AppId) -> Report {
     let inventory = inputs.inventory;
     let (Some(from), Some(to)) = (inventory.app(a), inventory.app(b)) else { return Report::default() };
     let mut report = Report { a: from.path(), b: to.path(), ..Report::default() };
     // Everything is asked before the first answer is waited for.
-    let texts = (whole(inputs, from, &mut report.notes), whole(inputs, to, &mut report.notes));
-    let plan = Plan::new(inputs, &Root::Known(a), &HashSet::new(), None);
+    let texts = (whole(facts, from, &mut report.notes), whole(facts, to, &mut report.notes));
+    let plan = Plan::new(inputs, facts, &Root::Known(a), &HashSet::new(), None);
     let (Some(from_text), Some(to_text)) = texts else { return report };
     let (Ok(from_whole), Ok(to_whole)) = (
         serde_json::from_str::<Application<'_>>(from_text.get()),
@@ -41,7 +41,7 @@ pub(super) fn compare(inputs: Inputs<'_>, a: AppId, b: AppId) -> Report {
         let mut row =
             Row { object: object.clone(), in_a: Some(in_a.clone()), in_b: Some(in_b.clone()), ..Row::default() };
         if from.cluster == LOCAL {
-            live(inputs, &mut row, from, to);
+            live(inputs, facts, &mut row, from, to);
         } else {
             row.held_by = format!("not known: it is on {}", inventory.cluster_name(from.cluster));
         }
@@ -110,8 +110,8 @@ fn unlisted(
 }
 
 /// What the live object says.
-fn live(inputs: Inputs<'_>, row: &mut Row, from: &App, to: &App) {
-    match inputs.facts.metadata(&row.object) {
+fn live(inputs: Inputs<'_>, facts: &mut Facts, row: &mut Row, from: &App, to: &App) {
+    match facts.metadata(&row.object) {
         None => {}
         Some(Reading::Found(meta)) => {
             row.held_by = holder(inputs, &meta, &[from, to]);

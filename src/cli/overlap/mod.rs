@@ -18,11 +18,15 @@ use super::{
     world::WorldArgs,
 };
 use crate::{
+    judge::{Source, View, settle},
+    snapshot,
+};
+use cascade_guard_core::judge::Inquiry;
+use cascade_guard_core::{
+    deletion::Inputs,
     facts::{Facts, Reading},
     inventory::{App, AppId, Inventory},
-    judge::{Source, View, settle},
     object::ObjectRef,
-    plan::Inputs,
     policy::Policy,
     snapshot::Snapshot,
 };
@@ -196,7 +200,7 @@ fn applications_named<'a>(inventory: &'a Inventory, word: &str) -> Vec<(AppId, &
 
 /// Compares two Applications of a cluster or a snapshot.
 pub async fn applications(view: &impl View, source: &impl Source, policy: &Policy, a: AppId, b: AppId) -> Report {
-    asking(view, source, policy, |inputs| live::compare(inputs, a, b)).await
+    asking(view, source, policy, |inputs, facts| live::compare(inputs, facts, a, b)).await
 }
 
 /// Evaluates with as many reads as it takes.
@@ -204,20 +208,20 @@ async fn asking(
     view: &impl View,
     source: &impl Source,
     policy: &Policy,
-    evaluate: impl Fn(Inputs<'_>) -> Report,
+    evaluate: impl Fn(Inputs<'_>, &mut Facts) -> Report,
 ) -> Report {
     settle(
-        Facts::with_limit(MAX_READS),
+        Inquiry::with_limit(MAX_READS),
         source,
         || Duration::from_secs(60),
-        |facts| view.with(|inventory| evaluate(Inputs { inventory, policy, facts, thorough: false })),
+        |facts| view.with(|inventory| evaluate(Inputs { inventory, policy, thorough: false }, facts)),
     )
     .await
 }
 
 /// Reads one Application of the inventory whole; what is missing is said in `notes`.
-fn whole(inputs: Inputs<'_>, app: &App, notes: &mut Vec<String>) -> Option<Arc<RawValue>> {
-    match inputs.facts.object(&app.object())? {
+fn whole(facts: &mut Facts, app: &App, notes: &mut Vec<String>) -> Option<Arc<RawValue>> {
+    match facts.object(&app.object())? {
         Reading::Found(raw) => Some(raw),
         Reading::NotFound => {
             notes.push(format!("Application {} is gone", app.path()));
@@ -232,7 +236,7 @@ fn whole(inputs: Inputs<'_>, app: &App, notes: &mut Vec<String>) -> Option<Arc<R
 
 /// Adds the reason why a file cannot be used.
 fn read_set(path: &Path) -> anyhow::Result<Snapshot> {
-    let read = Snapshot::read(path);
+    let read = snapshot::load(path);
     let set = read.with_context(|| format!("{} holds no rendered manifests that can be read", path.display()))?;
     // What has nothing in common with anything is usually what a failed command has left behind.
     ensure!(set.objects().next().is_some(), "{} holds no manifest at all", path.display());

@@ -9,13 +9,13 @@ use json_patch::PatchOperation;
 use serde_json::Value;
 
 use super::{Report, Row, asking, live, read_set, whole};
-use crate::{
+use crate::judge::{Source, View};
+use cascade_guard_core::{
     argo::Application,
-    facts::Reading,
+    deletion::Inputs,
+    facts::{Facts, Reading},
     inventory::{AppId, LOCAL},
-    judge::{Source, View},
     object::{Definition, GroupKind, ObjectRef, is_builtin_cluster_scoped},
-    plan::Inputs,
     policy::Policy,
     snapshot::Snapshot,
 };
@@ -115,10 +115,10 @@ pub(super) async fn against(
     set: &Set,
     direction: Direction,
 ) -> Report {
-    asking(view, source, policy, |inputs| with_application(inputs, app, set, direction)).await
+    asking(view, source, policy, |inputs, facts| with_application(inputs, facts, app, set, direction)).await
 }
 
-fn with_application(inputs: Inputs<'_>, id: AppId, set: &Set, direction: Direction) -> Report {
+fn with_application(inputs: Inputs<'_>, facts: &mut Facts, id: AppId, set: &Set, direction: Direction) -> Report {
     let Some(app) = inputs.inventory.app(id) else { return Report::default() };
     let (a, b) = match direction {
         Direction::FromApplication => (app.path(), set.name.clone()),
@@ -126,7 +126,7 @@ fn with_application(inputs: Inputs<'_>, id: AppId, set: &Set, direction: Directi
     };
     let mut report = Report { a, b, ..Report::default() };
     set.remark(&mut report.notes);
-    let Some(raw) = whole(inputs, app, &mut report.notes) else { return report };
+    let Some(raw) = whole(facts, app, &mut report.notes) else { return report };
     let Ok(application) = serde_json::from_str::<Application<'_>>(raw.get()) else {
         report.notes.push(format!("{} does not have the shape that Argo CD gives an Application", app.path()));
         return report;
@@ -140,10 +140,10 @@ fn with_application(inputs: Inputs<'_>, id: AppId, set: &Set, direction: Directi
             Direction::ToApplication => row.in_b = Some(said.clone()),
         }
         if app.cluster == LOCAL {
-            if let Some(Reading::Found(meta)) = inputs.facts.metadata(object) {
+            if let Some(Reading::Found(meta)) = facts.metadata(object) {
                 row.held_by = live::holder(inputs, &meta, &[app]);
             }
-            if let Some(Reading::Found(live)) = inputs.facts.object(object)
+            if let Some(Reading::Found(live)) = facts.object(object)
                 && let Ok(live) = serde_json::from_str::<Value>(live.get())
             {
                 row.differences = differences(object, &as_far_as(&live, manifest), manifest);

@@ -1,11 +1,11 @@
 //! The safe order of a migration: nothing is taken from the first Application before the second holds it.
 
 use super::{Report, Row, Step};
-use crate::{
+use cascade_guard_core::{
     argo::{Application, TrackingMethod},
+    deletion::Inputs,
     inventory::App,
     object::{ObjectRef, RBAC_GROUP},
-    plan::Inputs,
 };
 
 /// So many objects get a command of their own.

@@ -15,20 +15,17 @@ use super::{
     target::{ObjectArgs, UserArgs},
     world::WorldArgs,
 };
-use crate::{
+use crate::judge::{Source, View, look};
+use cascade_guard_core::{
     admission::{Request, UserInfo, decode},
     argo::application::CASCADE_FINALIZERS,
     decision::{Decision, Effect, render},
-    facts::Facts,
+    deletion::{Deletion, Fate, Item, Plan},
     inventory::{Inventory, LOCAL},
-    judge::{Source, View, settle},
+    judge::{Case, Inquiry, Judgement},
     object::ObjectRef,
-    plan::{Fate, Item, Plan},
     policy::Policy,
-    rules::{
-        self, Deletion,
-        namespace_content::{Held, finalizers::known},
-    },
+    rules::namespace_content::{Held, finalizers::known},
 };
 
 /// Arguments of `plan`.
@@ -173,13 +170,11 @@ pub async fn examine(
     source: &impl Source,
     now: jiff::Timestamp,
 ) -> (Decision, Option<Deletion>) {
-    settle(
-        Facts::with_limit(MAX_READS),
-        source,
-        || Duration::from_secs(60),
-        |facts| inventory.with(|inventory| rules::examine(request, inventory, policy, facts, now)),
-    )
-    .await
+    let case = Case { thorough: true, ..Case::new(request, policy, now) };
+    let mut judgement = Judgement::new(case, inventory.is_fixed());
+    let inquiry = Inquiry::with_limit(MAX_READS);
+    let decision = look(&mut judgement, inquiry, inventory, source, || Duration::from_secs(60)).await;
+    (decision, judgement.into_deletion())
 }
 
 /// So many Namespaces are looked into.
@@ -216,7 +211,8 @@ async fn hanging(rows: &[Row], world: &Opened) -> Vec<Held> {
 fn report(request: &Request<'_>, decision: &Decision, deletion: Option<&Deletion>, inventory: &Inventory) -> Report {
     let response = render(decision, request);
     let plan = deletion.map(|deletion| &deletion.plan);
-    let path = |id: &crate::inventory::AppId| inventory.app(*id).map(crate::inventory::App::path);
+    let path =
+        |id: &cascade_guard_core::inventory::AppId| inventory.app(*id).map(cascade_guard_core::inventory::App::path);
     let findings = decision.outcomes.iter().filter(|outcome| outcome.effect != Effect::Dropped);
     Report {
         object: request.target.clone(),
@@ -266,7 +262,7 @@ fn row(plan: &Plan, item: &Item, inventory: &Inventory) -> Row {
             .claimants
             .iter()
             .filter_map(|id| inventory.app(*id))
-            .map(crate::inventory::App::path)
+            .map(cascade_guard_core::inventory::App::path)
             .collect(),
         finalizers: item.finalizers.clone(),
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::Report;
-use crate::plan::{Item, Plan, Via};
+use cascade_guard_core::deletion::{Item, Plan, Via};
 
 pub(super) fn draw(report: &Report, plan: Option<&Plan>) -> String {
     let mut text = String::new();

@@ -18,11 +18,13 @@ use tokio::time::sleep;
 pub use self::object::{Form, LABEL, NAME, ReportObject, reports};
 use super::{Kinds, LiveSource, client::in_words, status::FIELD_MANAGER};
 use crate::{
-    audit::{self, Options, Subject, World},
-    inventory::Inventory,
-    object::{ARGO_GROUP, GroupKind, ObjectRef},
-    report::ReportFinding,
+    audit::{self, Options, World},
     server::{Condition, LivePolicy, Readiness},
+};
+use cascade_guard_core::{
+    inventory::Inventory,
+    object::{ARGO_GROUP, GroupKind, KnownObject, ObjectRef},
+    report::ReportFinding,
 };
 
 /// The first audit comes this long after the start, if not sooner by its interval.
@@ -134,7 +136,7 @@ impl Reporter {
         let policy = self.policy.load();
         objects.retain(|subject| policy.watches_applications_in(&subject.object.namespace));
         objects.extend(known(&self.inventory.read()));
-        let going = |subject: &&Subject| subject.object.is_namespace() && subject.meta.is_terminating();
+        let going = |subject: &&KnownObject| subject.object.is_namespace() && subject.meta.is_terminating();
         let going: Vec<String> = objects.iter().filter(going).map(|subject| subject.object.name.clone()).collect();
         for namespace in going {
             objects.extend(self.source.held_in(&namespace).await);
@@ -201,11 +203,11 @@ impl Reporter {
 }
 
 /// Namespaces and ApplicationSets, as the watches know them.
-fn known(inventory: &Inventory) -> Vec<Subject> {
+fn known(inventory: &Inventory) -> Vec<KnownObject> {
     let namespaces = inventory
         .namespaces()
-        .map(|meta| Subject { object: ObjectRef::namespace(&meta.name), meta: Arc::new(meta.clone()) });
-    let sets = inventory.appsets().map(|set| Subject {
+        .map(|meta| KnownObject { object: ObjectRef::namespace(&meta.name), meta: Arc::new(meta.clone()) });
+    let sets = inventory.appsets().map(|set| KnownObject {
         object: ObjectRef::new(ARGO_GROUP, "ApplicationSet", &set.meta.namespace, &set.meta.name),
         meta: Arc::new(set.meta.clone()),
     });

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use crate::{
+use cascade_guard_core::{
     decision::Severity,
     object::{GroupKind, ObjectRef},
     report::ReportFinding,

@@ -1,0 +1,342 @@
+//! What happens to each object of a plan: deleted, passed by, or contested.
+
+use std::collections::HashMap;
+
+use super::{
+    closure::names_of,
+    plan::{Inputs, Item, Plan, Via},
+    unknown_claimants::{read_for_unknown_claimants, unknown_claimants},
+};
+use crate::{
+    argo::{
+        Marker,
+        sync_options::{HELM_RESOURCE_POLICY, SYNC_OPTIONS, in_annotation},
+        tracking,
+    },
+    facts::{Facts, Reading},
+    inventory::{AppId, Key, LOCAL},
+    object::{ARGO_GROUP, ObjectMeta, ObjectRef},
+};
+
+/// What happens to an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It goes.
+    Deleted,
+    /// It goes although it looked as if it might be spared, for this reason.
+    DeletedAlthough(String),
+    /// The cascade passes it by.
+    Spared(Spared),
+}
+
+/// Why a cascade passes an object by (sections 1.4 and 3.3 of the Argo CD facts).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Spared {
+    /// `Delete=false` or Helm's `keep` stands on it.
+    Kept,
+    /// It carries another Application's marker.
+    OtherMarker(String),
+    /// It carries no marker, and how this Argo CD marks is known.
+    NoMarker,
+    /// Something owns it; the garbage collector decides.
+    Owned(String),
+    /// It does not exist.
+    Gone,
+    /// It could not be read, but the lists agree that this Application has taken it over.
+    TakenOver(String),
+    /// Argo CD never deletes definitions.
+    Definition,
+    /// It is already being deleted, whatever becomes of this delete.
+    Terminating,
+}
+
+impl std::fmt::Display for Spared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Kept => f.write_str("it is marked to be kept"),
+            Self::OtherMarker(instance) => write!(f, "it is tracked by {instance}"),
+            Self::NoMarker => f.write_str("no Application tracks it"),
+            Self::Owned(owner) => write!(f, "it belongs to {owner}"),
+            Self::Gone => f.write_str("it does not exist"),
+            Self::TakenOver(app) => write!(f, "{app} has taken it over, by the lists of both"),
+            Self::Definition => f.write_str("Argo CD does not delete definitions"),
+            Self::Terminating => f.write_str("it is already being deleted"),
+        }
+    }
+}
+
+/// Decides every item. Returns whether something that takes others along turned out to be spared, so that the closure has
+/// to be built again without it.
+pub(super) fn decide(
+    inputs: Inputs<'_>,
+    facts: &mut Facts,
+    plan: &mut Plan,
+    manager: Option<AppId>,
+    spared: &mut HashMap<Key, Spared>,
+) -> bool {
+    let mut newly = false;
+    for place in 0..plan.items.len() {
+        let claimants = claimants(inputs, plan, place, manager);
+        plan.items[place].claimants = claimants;
+        if inputs.thorough {
+            name(inputs, facts, plan, place);
+        }
+        let item = &plan.items[place];
+        if item.via != Via::Cascade || matches!(item.fate, Fate::Spared(_)) || !needs_decision(inputs, plan, item) {
+            continue;
+        }
+        name(inputs, facts, plan, place);
+        let Some(fate) = fate(inputs, facts, plan, &plan.items[place]) else {
+            plan.pending = true;
+            continue;
+        };
+        newly |= settle(facts, plan, place, fate, spared);
+    }
+    if !newly {
+        newly = read_for_unknown_claimants(inputs, facts, plan, manager, spared);
+    }
+    if newly {
+        return true;
+    }
+    for item in plan.items.iter_mut().filter(|item| !item.claimants.is_empty()) {
+        if is_terminating_application(inputs, item) {
+            item.claimants.clear();
+        }
+    }
+    plan.unknown_claimants = unknown_claimants(inputs, plan, manager);
+    false
+}
+
+/// Sets the fate of an item. Returns whether it takes others along and is spared.
+pub(super) fn settle(
+    facts: &mut Facts,
+    plan: &mut Plan,
+    place: usize,
+    fate: Fate,
+    spared: &mut HashMap<Key, Spared>,
+) -> bool {
+    let item = &mut plan.items[place];
+    item.finalizers = finalizers(facts, item);
+    let mut newly = false;
+    if let Fate::Spared(reason) = &fate
+        && takes_others(item)
+    {
+        spared.insert(item.key, reason.clone());
+        newly = true;
+    }
+    item.fate = fate;
+    newly
+}
+
+fn takes_others(item: &Item) -> bool {
+    item.kind.is("", "Namespace")
+        || item.kind.is(ARGO_GROUP, "Application")
+        || item.kind.is(ARGO_GROUP, "ApplicationSet")
+}
+
+/// Only what others claim is worth a read, and Namespaces, because so much goes with them.
+fn needs_decision(inputs: Inputs<'_>, plan: &Plan, item: &Item) -> bool {
+    if inputs.thorough || !item.claimants.is_empty() || item.kind.is("", "Namespace") {
+        return true;
+    }
+    // A child that is kept takes nothing along. The inventory knows that much without a read.
+    let child = (item.cluster == LOCAL && item.kind.is(ARGO_GROUP, "Application"))
+        .then(|| inputs.inventory.app_by_key(item.key));
+    child.flatten().and_then(|id| inputs.inventory.app(id)).is_some_and(|app| app.kept && plan.items.len() > 1)
+}
+
+/// Applications outside the plan that claim an item: not terminating, on the same cluster (the fingerprint holds it), not
+/// the manager of what a person deletes by hand.
+fn claimants(inputs: Inputs<'_>, plan: &Plan, place: usize, manager: Option<AppId>) -> Vec<AppId> {
+    let item = &plan.items[place];
+    if is_lost_already(inputs, item) {
+        return Vec::new();
+    }
+    // Whoever manages a Namespace that is deleted by hand gives up what it has in there as well.
+    let of_root = match &item.via {
+        Via::Root => true,
+        Via::Namespace(name) => {
+            plan.items[0].object.as_ref().is_some_and(|root| root.is_namespace() && root.name == **name)
+        }
+        Via::Cascade | Via::Generated | Via::Definition => false,
+    };
+    let exempt = |id: AppId| plan.apps.contains(&id) || (of_root && manager == Some(id));
+    inputs.inventory.claimants(item.key, inputs.policy).filter(|id| !exempt(*id)).collect()
+}
+
+/// Whether an item goes without this delete: it, or the Namespace it is in, is terminating. A claim on it keeps nothing,
+/// and a refusal would only keep what else is to go.
+fn is_lost_already(inputs: Inputs<'_>, item: &Item) -> bool {
+    let inventory = inputs.inventory;
+    if item.cluster != LOCAL {
+        return false;
+    }
+    let namespace =
+        if item.kind.is("", "Namespace") { inventory.namespace_by_key(item.key) } else { Some(&*item.namespace) };
+    namespace.and_then(|name| inventory.namespace(name)).is_some_and(ObjectMeta::is_terminating)
+}
+
+/// Whether an item is an Application whose own deletion has begun. Others may claim what it holds, but no longer itself.
+fn is_terminating_application(inputs: Inputs<'_>, item: &Item) -> bool {
+    let app = || inputs.inventory.app_by_key(item.key).and_then(|id| inputs.inventory.app(id));
+    item.cluster == LOCAL
+        && item.kind.is(ARGO_GROUP, "Application")
+        && app().is_some_and(|app| app.terminating.is_some())
+}
+
+/// Finds the name of an item by one read of an Application that lists it.
+pub(super) fn name(inputs: Inputs<'_>, facts: &mut Facts, plan: &mut Plan, place: usize) {
+    match find_name(inputs, facts, plan, &plan.items[place]) {
+        Some(object) => plan.items[place].object = object.ok(),
+        None => plan.pending = true,
+    }
+}
+
+/// The name of an item: known, or read from an Application that lists it; or why nobody can tell it. `None` while an
+/// answer is out.
+pub fn find_name(inputs: Inputs<'_>, facts: &mut Facts, plan: &Plan, item: &Item) -> Option<Result<ObjectRef, String>> {
+    if let Some(object) = &item.object {
+        return Some(Ok(object.clone()));
+    }
+    let unknown = || Err("no Application that lists it tells its name".to_owned());
+    let listed_by = || inputs.inventory.claims().owners(item.key).first().copied();
+    let Some(id) = plan.takers_of(item).find_map(|taker| taker.id).or_else(listed_by) else { return Some(unknown()) };
+    Some(match names_of(inputs, facts, id)? {
+        Ok(names) => names.get(&item.key).map_or_else(unknown, |name| Ok(item.called(name))),
+        Err(reason) => Err(reason.to_owned()),
+    })
+}
+
+/// The fate of `item`, called `object`, with the read that the plan of a review spares itself where nobody else claims
+/// an object. `None` while an answer is out.
+pub fn confirm(inputs: Inputs<'_>, facts: &mut Facts, plan: &Plan, item: &Item, object: &ObjectRef) -> Option<Fate> {
+    if item.via != Via::Cascade || item.fate != Fate::Deleted {
+        return Some(item.fate.clone());
+    }
+    fate(inputs, facts, plan, &Item { object: Some(object.clone()), ..item.clone() })
+}
+
+/// The fate of an object that a cascade lists; `None` while an answer is out.
+pub(super) fn fate(inputs: Inputs<'_>, facts: &mut Facts, plan: &Plan, item: &Item) -> Option<Fate> {
+    // The marker says nothing about a second from now while somebody is about to write it (recording s03).
+    let busy = plan.takers_of(item).find_map(|taker| {
+        if taker.app.running.is_some() {
+            Some(format!("{} runs an operation", taker.app.path()))
+        } else if taker.app.self_heals {
+            Some(format!("{} heals itself and may take it back at any moment", taker.app.path()))
+        } else {
+            None
+        }
+    });
+    let unless_busy = |reason: Spared| match &busy {
+        None => Fate::Spared(reason),
+        Some(why) => Fate::DeletedAlthough(format!("{reason}, but {why}")),
+    };
+    let unread = |reason: &str| Fate::DeletedAlthough(format!("whether it would be spared is not known: {reason}"));
+    let by_lists = |otherwise: Fate| match taken_over(inputs, plan, item) {
+        Some(app) => unless_busy(Spared::TakenOver(app)),
+        None => otherwise,
+    };
+    let Some(object) = item.object.as_ref().filter(|object| !object.name.is_empty()) else {
+        let unread = Fate::DeletedAlthough("its name is not known, so it was not read".to_owned());
+        return Some(if facts.is_spent() { by_lists(unread) } else { unread });
+    };
+    if item.cluster != LOCAL {
+        return Some(by_lists(Fate::Deleted));
+    }
+    Some(match inputs.live(facts, object)? {
+        // What takes others along does so from the moment it is marked for deletion.
+        Reading::Found(meta) if meta.is_terminating() && !takes_others(item) => Fate::Spared(Spared::Terminating),
+        Reading::Found(meta) => spared_by(inputs, plan, item, &meta).map_or(Fate::Deleted, |reason| match reason {
+            Spared::OtherMarker(_) | Spared::NoMarker => unless_busy(reason),
+            always => Fate::Spared(always),
+        }),
+        Reading::NotFound if listed_as_synced(inputs, item) => {
+            Fate::DeletedAlthough("it was not found, but an Application lists it as Synced".to_owned())
+        }
+        Reading::NotFound => Fate::Spared(Spared::Gone),
+        Reading::Forbidden(reason) => by_lists(unread(&reason)),
+        Reading::Unreadable(reason) => unread(&reason),
+    })
+}
+
+/// Finalizers of an object that was read.
+fn finalizers(facts: &mut Facts, item: &Item) -> Vec<String> {
+    let object = item.object.as_ref().filter(|object| item.cluster == LOCAL && !object.name.is_empty());
+    match object.and_then(|object| facts.metadata(object)) {
+        Some(Reading::Found(meta)) => meta.finalizers.clone(),
+        _ => Vec::new(),
+    }
+}
+
+/// Why the cascade would pass a live object by, if it would.
+fn spared_by(inputs: Inputs<'_>, plan: &Plan, item: &Item, meta: &ObjectMeta) -> Option<Spared> {
+    // What stands on the object wins over the Application's own sync options.
+    let kept = match in_annotation(meta.annotation(SYNC_OPTIONS), "Delete") {
+        Some(option) => option == "false",
+        None => plan.takers_of(item).all(|taker| taker.app.keeps_objects) && !item.takers.is_empty(),
+    };
+    if kept || meta.annotation(HELM_RESOURCE_POLICY) == Some("keep") {
+        return Some(Spared::Kept);
+    }
+    if let Some(owner) = meta.owner_references.first() {
+        return Some(Spared::Owned(format!("{} {}", owner.kind, owner.name)));
+    }
+    // An Application of the plan need not list an object to delete it: the marker alone decides.
+    let ours = |instance: &str| {
+        plan.takers.iter().any(|taker| &*taker.app.instance == instance)
+            || inputs.inventory.apps_of_instance(instance).iter().any(|id| plan.apps.contains(id) && takes(inputs, *id))
+    };
+    let mut reason = None;
+    for taker in plan.takers_of(item) {
+        let settings = inputs.inventory.settings(&taker.app.controller_namespace);
+        reason = match tracking::marker(meta, settings) {
+            Marker::Instance(instance) if ours(instance) => return None,
+            Marker::Instance(instance) => {
+                // Without settings the usual label may be any chart's: where it is the marker, it counts only if it names a
+                // claimant. A tracking id is written by Argo CD alone.
+                let by_label = settings.is_none() && meta.annotation(tracking::TRACKING_ID).is_none();
+                if by_label && !claimant_named(inputs, item, instance) {
+                    return None;
+                }
+                Some(Spared::OtherMarker(instance.to_owned()))
+            }
+            Marker::None => Some(Spared::NoMarker),
+            Marker::Unknown => return None,
+        };
+    }
+    reason
+}
+
+fn takes(inputs: Inputs<'_>, id: AppId) -> bool {
+    inputs.inventory.app(id).is_some_and(|app| app.cascades)
+}
+
+fn claimant_named(inputs: Inputs<'_>, item: &Item, instance: &str) -> bool {
+    item.claimants.iter().filter_map(|id| inputs.inventory.app(*id)).any(|app| &*app.instance == instance)
+}
+
+fn listed_as_synced(inputs: Inputs<'_>, item: &Item) -> bool {
+    item.takers.iter().any(|(_, synced)| *synced)
+        || inputs
+            .inventory
+            .claims()
+            .owners(item.key)
+            .iter()
+            .any(|id| inputs.inventory.app(*id).and_then(|app| app.claim(item.key)).is_some_and(|claim| claim.synced))
+}
+
+/// Whether the lists alone show that a claimant has taken the object over: it lists it as synced, compared after the last
+/// operation of every taker ended, and every taker lists it as out of sync.
+fn taken_over(inputs: Inputs<'_>, plan: &Plan, item: &Item) -> Option<String> {
+    if item.takers.is_empty() || item.takers.iter().any(|(_, synced)| *synced) {
+        return None;
+    }
+    let ended = plan.takers_of(item).map(|taker| taker.app.finished_at).max().flatten();
+    let claimant = item.claimants.iter().filter_map(|id| inputs.inventory.app(*id)).find(|app| {
+        app.list_valid()
+            && app.claim(item.key).is_some_and(|claim| claim.synced)
+            && app.reconciled_at.is_some_and(|compared| ended.is_none_or(|ended| compared > ended))
+    })?;
+    Some(claimant.path())
+}

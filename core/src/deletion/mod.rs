@@ -1,0 +1,269 @@
+//! A DELETE, worked out before any rule looks at it: why it happens, what goes with it, what stays, and who claims what
+//! goes.
+
+mod closure;
+mod explanation;
+mod fate;
+mod plan;
+mod stored;
+mod unknown_claimants;
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use self::explanation::{Admitted, explain, manager, siblings};
+pub use self::{
+    closure::{MAX_ITEMS, Root, RootApplication},
+    explanation::{Explanation, is_sync_identity},
+    fate::{Fate, Spared, confirm, find_name},
+    plan::{Inputs, Item, Plan, Taker, Via},
+    stored::Stored,
+};
+use crate::{
+    admission::Request,
+    argo::{
+        Application,
+        application::cascades,
+        hook::{DeletePolicies, DeletePolicy, Hook},
+    },
+    facts::Facts,
+    inventory::{AppId, Inventory},
+    object::{ARGO_GROUP, Definition, ObjectMeta, ObjectRef, null_to_default},
+    policy::Scope,
+};
+
+/// A DELETE, explained and planned.
+#[derive(Debug)]
+pub struct Deletion {
+    /// What is deleted.
+    pub object: ObjectRef,
+    /// Its metadata.
+    pub meta: ObjectMeta,
+    /// Why.
+    pub explanation: Explanation,
+    /// The Application that deletes it, or that manages it where somebody deletes it directly.
+    pub manager: Option<AppId>,
+    /// What goes with it.
+    pub plan: Plan,
+    /// Whether anything is left to judge: what is swept or collected anyway is not.
+    pub judged: bool,
+    /// AppProjects whose modes count: that of the Application that is deleted or that explains the delete, then those of
+    /// the Applications further up. Never empty; `None` where no Application is involved.
+    projects: Vec<Option<String>>,
+    /// Whether it is the first of its kind, not the consequence of one that was judged before.
+    pub root: bool,
+    /// Whose mode also counts: those of the Applications that explain the delete, up to where the cascade began.
+    waivers: Vec<Scope>,
+    /// The reason by which the glass was broken further up.
+    pub broken_glass: Option<String>,
+    /// Why the Application that is deleted cannot be decoded, if it cannot: its plan is the last one that was known.
+    pub unreadable: Option<String>,
+    /// When the deletes that were admitted before and take this one along began.
+    pub began: Vec<Timestamp>,
+}
+
+impl Deletion {
+    /// Explains and plans a DELETE of `stored`. `None` while an answer is out that the explanation hangs on. While
+    /// [`Facts::is_asking`] the plan is provisional.
+    pub fn new(inputs: Inputs<'_>, facts: &mut Facts, request: &Request<'_>, stored: &Stored<'_>) -> Option<Self> {
+        work_out(inputs, facts, request, stored)
+    }
+
+    /// Whose modes count for a finding about `object`.
+    pub fn scopes(&self, object: &ObjectRef) -> Vec<Scope> {
+        let own = self.projects.iter().map(|project| Scope::of(object, project.as_deref()));
+        let now: Vec<Scope> = own.chain(self.waivers.iter().cloned()).collect();
+        let then = |since: &Timestamp| now.iter().map(|scope| Scope { since: Some(*since), ..scope.clone() }).collect();
+        let earlier: Vec<Vec<Scope>> = self.began.iter().map(then).collect();
+        now.into_iter().chain(earlier.into_iter().flatten()).collect()
+    }
+
+    /// Whether the object comes back at once and takes nothing along.
+    pub fn is_mere_replacement(&self) -> bool {
+        matches!(self.explanation, Explanation::Replacement(_))
+            && self.plan.items.len() == 1
+            && !self.object.is_namespace()
+    }
+
+    /// The delete policies, as Argo CD spells them, of a hook that Argo CD deletes not only before it makes it again but
+    /// also when it has ended. Which of them is at work a request does not tell, so such a hook may not come back.
+    pub fn ended_by(&self) -> Option<String> {
+        Hook::of(&self.meta).filter(|hook| self.is_mere_replacement() && hook.phase().is_some())?;
+        let policies = DeletePolicies::of(&self.meta).effective();
+        let ends = policies.iter().any(|policy| *policy != DeletePolicy::BeforeHookCreation);
+        ends.then(|| policies.into_iter().map(DeletePolicy::as_str).collect::<Vec<_>>().join(", "))
+    }
+
+    /// Whether it is an Application that leaves all its objects behind.
+    pub fn takes_nothing(&self) -> bool {
+        self.object.is_application() && !cascades(&self.meta.finalizers)
+    }
+}
+
+/// Explains and plans a DELETE. `None` while an answer is out that the explanation hangs on; the plan is provisional while
+/// [`Facts::is_asking`].
+fn work_out(inputs: Inputs<'_>, facts: &mut Facts, request: &Request<'_>, stored: &Stored<'_>) -> Option<Deletion> {
+    let (raw, meta) = (stored.sent(), stored.meta.clone().into_owned());
+    let inventory = inputs.inventory;
+    let object = inventory.normalise(request.target.clone());
+    let explanation = explain(inputs, facts, &object, &meta, &request.user.username)?;
+    let explaining = explanation.app().and_then(|id| inventory.app(id));
+    let decoded: Option<Result<Application<'_>, _>> =
+        raw.filter(|_| object.is_application()).map(|raw| serde_json::from_str(raw.get()));
+    let (application, unreadable) = match decoded {
+        Some(Ok(application)) => (Some(application), None),
+        Some(Err(error)) => (None, Some(error.to_string())),
+        None => (None, None),
+    };
+    let known = inventory.app_named(&object.namespace, &object.name).filter(|_| object.is_application());
+
+    let admitted = Admitted::new(inputs, explanation, known);
+    let mut with: HashSet<AppId> = HashSet::new();
+    for id in admitted.apps.iter().rev() {
+        // Whatever an admitted cascade takes goes too, not only this child: children of a lower wave are not even marked
+        // for deletion yet. The plan of the one at the top usually holds all those below.
+        if !with.contains(id) {
+            with.extend(Plan::new(inputs, facts, &Root::Known(*id), &HashSet::new(), None).apps);
+        }
+        with.extend(inventory.app(*id).map(|app| siblings(inputs, app, Explanation::Collected)).unwrap_or_default());
+    }
+    let siblings =
+        known.and_then(|id| inventory.app(id)).map(|app| siblings(inputs, app, explanation)).unwrap_or_default();
+    let root = explanation == Explanation::Direct && siblings.is_empty();
+    with.extend(siblings);
+    let manager = match explanation {
+        Explanation::Direct | Explanation::Collected => manager(inputs, &object, &meta, &request.user.username),
+        Explanation::Cascade(id) | Explanation::Prune(id) | Explanation::Replacement(id) => Some(id),
+        Explanation::Swept => None,
+    };
+    let judged = match explanation {
+        Explanation::Swept => false,
+        Explanation::Collected => object.is_namespace() || (object.is_application() && cascades(&meta.finalizers)),
+        _ => true,
+    };
+    let from = if judged {
+        start(request, raw.filter(|_| unreadable.is_none()), &object, &meta, application.as_ref(), known)
+    } else {
+        Root::Object(object.clone())
+    };
+    let plan = Plan::new(inputs, facts, &from, &with, manager);
+    let own_project = match (explaining, &application) {
+        (Some(app), _) => Some(app.project.to_string()),
+        (None, Some(application)) => Some(match application.spec.project.as_str() {
+            "" => "default".to_owned(),
+            project => project.to_owned(),
+        }),
+        (None, None) => known
+            .and_then(|id| inventory.app(id))
+            .map(|app| app.project.to_string())
+            .or_else(|| common_project(inventory, &object, &meta)),
+    };
+    let mut projects = vec![own_project];
+    let mut waivers = Vec::new();
+    let further_up = admitted.apps.iter().filter_map(|id| inventory.app(*id));
+    for app in explaining.into_iter().chain(further_up) {
+        let project = Some(app.project.to_string());
+        let scope = Scope { namespace: app.namespace.to_string(), project: project.clone(), since: None };
+        if !waivers.contains(&scope) {
+            waivers.push(scope);
+        }
+        if !projects.contains(&project) {
+            projects.push(project);
+        }
+    }
+    // An ApplicationSet that is gone already is remembered under what it generated. A prune and a replacement are no
+    // deletion of the Application: what was broken for that does not reach them.
+    let collected = known.filter(|_| explanation == Explanation::Collected);
+    let broken_glass = explaining
+        .filter(|_| matches!(explanation, Explanation::Cascade(_)))
+        .or_else(|| collected.and_then(|id| inventory.app(id)))
+        .and_then(|app| inventory.broken_glass(app))
+        .or_else(|| admitted.broken_glass(inputs))
+        .map(str::to_owned);
+    let began = admitted.began(inputs);
+    Some(Deletion {
+        object,
+        meta,
+        explanation,
+        manager,
+        plan,
+        judged,
+        projects,
+        root,
+        waivers,
+        broken_glass,
+        unreadable,
+        began,
+    })
+}
+
+/// The project of every Application that an ApplicationSet generated, if they have one in common: those are the
+/// Applications that are deleted.
+fn common_project(inventory: &Inventory, object: &ObjectRef, meta: &ObjectMeta) -> Option<String> {
+    if !object.kind.is(ARGO_GROUP, "ApplicationSet") {
+        return None;
+    }
+    let mut projects =
+        inventory.apps_generated_by(meta).iter().filter_map(|id| inventory.app(*id)).map(|app| &app.project);
+    let first = projects.next()?;
+    projects.all(|project| project == first).then(|| first.to_string())
+}
+
+fn start<'r>(
+    request: &Request<'_>,
+    raw: Option<&RawValue>,
+    object: &ObjectRef,
+    meta: &'r ObjectMeta,
+    application: Option<&'r Application<'r>>,
+    known: Option<AppId>,
+) -> Root<'r> {
+    if let Some(application) = application {
+        return Root::Application(RootApplication { application });
+    }
+    if let (None, Some(id)) = (raw, known) {
+        return Root::Known(id);
+    }
+    let raw = raw.unwrap_or(RawValue::NULL);
+    if object.kind.is(ARGO_GROUP, "ApplicationSet") {
+        return Root::AppSet { meta, orphans: request.options.orphans() || keeps_applications(raw, meta) };
+    }
+    if object.is_namespace() {
+        return Root::Namespace(object.clone());
+    }
+    if object.kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
+        && let Some(Definition { kind: defines, .. }) = Definition::read(raw.get())
+    {
+        return Root::Definition { object: object.clone(), defines };
+    }
+    Root::Object(object.clone())
+}
+
+/// Whether an ApplicationSet's own controller lets go of its Applications before it vanishes: with its finalizer, under a
+/// policy that forbids deletes (`applicationset_controller.go`, removal of owner references). Without the finalizer the
+/// garbage collector does not ask for any policy.
+fn keeps_applications(raw: &RawValue, meta: &ObjectMeta) -> bool {
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Body {
+        #[serde(deserialize_with = "null_to_default")]
+        spec: Spec,
+    }
+    #[derive(Deserialize, Default)]
+    #[serde(rename_all = "camelCase", default)]
+    struct Spec {
+        #[serde(deserialize_with = "null_to_default")]
+        sync_policy: SyncPolicy,
+    }
+    #[derive(Deserialize, Default)]
+    #[serde(rename_all = "camelCase", default)]
+    struct SyncPolicy {
+        #[serde(deserialize_with = "null_to_default")]
+        applications_sync: String,
+    }
+    let body: Body = serde_json::from_str(raw.get()).unwrap_or_default();
+    cascades(&meta.finalizers)
+        && matches!(body.spec.sync_policy.applications_sync.as_str(), "create-only" | "create-update")
+}

@@ -1,0 +1,108 @@
+//! Applications that were never compared: nobody knows what they claim, so they are asked after where they may want something.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::{
+    fate::{Fate, Spared, fate, name, settle},
+    plan::{Inputs, Item, Plan, Via},
+};
+use crate::{
+    argo::digest::Digest,
+    facts::Facts,
+    inventory::{App, AppId, ClusterId, Key, LOCAL},
+    object::ARGO_GROUP,
+};
+
+/// So many objects are read at a time to find one that really goes.
+const PROBES: usize = 8;
+
+/// Whether an Application that was never compared may want something of a namespace hangs on whether anything in it
+/// really goes. What nobody else claims has not been read so far; it is read here until one object is found to go.
+pub(super) fn read_for_unknown_claimants(
+    inputs: Inputs<'_>,
+    facts: &mut Facts,
+    plan: &mut Plan,
+    manager: Option<AppId>,
+    spared: &mut HashMap<Key, Spared>,
+) -> bool {
+    if inputs.thorough {
+        return false;
+    }
+    let wanting = unknown_claimants(inputs, plan, manager);
+    if wanting.is_empty() {
+        return false;
+    }
+    let going = plan.namespaces();
+    let awaited: BTreeSet<(ClusterId, String)> = wanting
+        .into_iter()
+        .filter_map(|id| inputs.inventory.app(id))
+        .map(|app| (app.cluster, app.destination.namespace.clone()))
+        .filter(|(cluster, name)| *cluster != LOCAL || !going.contains_key(name.as_str()))
+        .collect();
+    let mut newly = false;
+    for (cluster, namespace) in awaited {
+        let mut out = 0;
+        for place in 0..plan.items.len() {
+            let item = &plan.items[place];
+            if item.cluster != cluster || *item.namespace != *namespace || matches!(item.fate, Fate::Spared(_)) {
+                continue;
+            }
+            if item.via != Via::Cascade || item.fate != Fate::Deleted || facts.is_spent() || out == PROBES {
+                break;
+            }
+            name(inputs, facts, plan, place);
+            match fate(inputs, facts, plan, &plan.items[place]) {
+                Some(Fate::Deleted | Fate::DeletedAlthough(_)) => break,
+                Some(fate) => newly |= settle(facts, plan, place, fate, spared),
+                None => {
+                    plan.pending = true;
+                    out += 1;
+                }
+            }
+        }
+    }
+    newly
+}
+
+/// The Application that is deleted is no part of what its namespace holds for others.
+fn is_root_application(item: &Item) -> bool {
+    item.via == Via::Root && item.kind.is(ARGO_GROUP, "Application")
+}
+
+/// Applications never compared that deploy into a namespace the plan touches, or render what an Application of the plan
+/// renders, on the same cluster. The one that deletes, or manages what is deleted by hand, is none.
+pub(super) fn unknown_claimants(inputs: Inputs<'_>, plan: &Plan, manager: Option<AppId>) -> Vec<AppId> {
+    if inputs.inventory.never_compared().next().is_none() {
+        return Vec::new();
+    }
+    let mut touched: HashSet<(ClusterId, &str)> = HashSet::new();
+    for item in plan.items.iter().filter(|item| !matches!(item.fate, Fate::Spared(_))) {
+        if item.kind.is("", "Namespace") {
+            touched.extend(item.object.as_ref().map(|object| (item.cluster, object.name.as_str())));
+        } else if !item.namespace.is_empty() && !is_root_application(item) {
+            touched.insert((item.cluster, &item.namespace));
+        }
+    }
+    let rendered: HashSet<(ClusterId, Digest)> = plan
+        .takers
+        .iter()
+        .filter(|taker| taker.app.rendered != Digest::default() && plan.items.len() > 1)
+        .map(|taker| (taker.app.cluster, taker.app.rendered))
+        .collect();
+    let wants = |app: &App| {
+        touched.contains(&(app.cluster, app.destination.namespace.as_str()))
+            || rendered.contains(&(app.cluster, app.rendered))
+    };
+    let mut found: Vec<AppId> = inputs
+        .inventory
+        .never_compared()
+        .filter(|id| !plan.apps.contains(id) && manager != Some(*id))
+        .filter(|id| {
+            inputs.inventory.app(*id).is_some_and(|app| {
+                app.terminating.is_none() && inputs.policy.watches_applications_in(&app.namespace) && wants(app)
+            })
+        })
+        .collect();
+    found.sort();
+    found
+}

@@ -1,0 +1,287 @@
+//! One Application in the inventory: what rules need to know of it, in as few bytes as that takes.
+
+use jiff::Timestamp;
+
+use super::{Claim, ClusterId, Key};
+use crate::{
+    argo::{
+        Application, Class, Destination,
+        digest::Digest,
+        sync_options::{HELM_RESOURCE_POLICY, SYNC_OPTIONS, in_annotation, in_list},
+        tracking::{INSTANCE_LABEL, TRACKING_ID, TrackingId},
+    },
+    object::{ARGO_GROUP, ObjectRef},
+    policy::BREAK_GLASS,
+};
+
+/// A sync in progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// Whether it prunes.
+    pub prune: bool,
+    /// Whether it may delete objects and make them anew.
+    pub replaces: bool,
+}
+
+/// An Application.
+#[derive(Clone, Debug)]
+pub struct App {
+    /// Namespace.
+    pub namespace: Box<str>,
+    /// Name.
+    pub name: Box<str>,
+    /// UID.
+    pub uid: Box<str>,
+    /// Its name in markers.
+    pub instance: Box<str>,
+    /// Namespace of the controller that acts for it.
+    pub controller_namespace: Box<str>,
+    /// AppProject.
+    pub project: Box<str>,
+    /// Where it deploys to, as written.
+    pub destination: Destination,
+    /// Where it deploys to.
+    pub cluster: ClusterId,
+    /// What it renders, revisions aside; the empty digest if it names no source.
+    pub rendered: Digest,
+    /// When its deletion began.
+    pub terminating: Option<Timestamp>,
+    /// Whether its deletion cascades.
+    pub cascades: bool,
+    /// Whether it undoes changes by itself.
+    pub self_heals: bool,
+    /// Whether it prunes by itself.
+    pub prunes_by_itself: bool,
+    /// The sync in progress.
+    pub running: Option<Running>,
+    /// Whether it was never compared, so that nothing is known of what it wants.
+    pub never_compared: bool,
+    /// Why its list is not to be believed; `None` if it is.
+    pub distrust: Option<&'static str>,
+    /// Whether the sync in progress is of another revision than its list.
+    pub syncs_other_revision: bool,
+    /// Whether it was synced at least once.
+    pub has_history: bool,
+    /// When it was last compared.
+    pub reconciled_at: Option<Timestamp>,
+    /// When its last operation ended.
+    pub finished_at: Option<Timestamp>,
+    /// The ApplicationSet that generated it, as [`generated_by`] writes it.
+    pub generated_by: Option<Box<str>>,
+    /// Whether anything owns it.
+    pub owned: bool,
+    /// The Application it is itself an object of, by the marker on it.
+    pub parent: Option<Box<str>>,
+    /// Whether a cascade of its parent passes it by (`Delete=false`, or Helm's `keep`).
+    pub kept: bool,
+    /// Whether its cascade passes by every object that does not say otherwise (`Delete=false` among its sync options).
+    pub keeps_objects: bool,
+    /// The reason to break the glass that stands on it.
+    pub break_glass: Option<Box<str>>,
+    /// What it lists, sorted by key.
+    pub claims: Box<[Claim]>,
+}
+
+impl App {
+    /// Reads an Application; its claims are added by the inventory.
+    pub(super) fn new(
+        application: &Application<'_>,
+        cluster: ClusterId,
+        controller_namespace: &str,
+        instance: &str,
+    ) -> Self {
+        let meta = &application.metadata;
+        let running = application.running_sync().map(|sync| Running { prune: sync.prune, replaces: sync.replaces() });
+        let owner =
+            meta.owner_references.iter().find(|owner| owner.kind == "ApplicationSet" && owner.group() == ARGO_GROUP);
+        let parent = meta
+            .annotation(TRACKING_ID)
+            .and_then(TrackingId::parse)
+            .map(|id| id.instance)
+            .or_else(|| meta.label(INSTANCE_LABEL))
+            .filter(|parent| !parent.is_empty());
+        Self {
+            namespace: meta.namespace.as_str().into(),
+            name: meta.name.as_str().into(),
+            uid: meta.uid.as_str().into(),
+            instance: instance.into(),
+            controller_namespace: controller_namespace.into(),
+            project: if application.spec.project.is_empty() {
+                "default".into()
+            } else {
+                application.spec.project.as_str().into()
+            },
+            destination: application.spec.destination.clone(),
+            cluster,
+            rendered: application.spec.rendered(),
+            terminating: meta.deletion_timestamp,
+            cascades: application.cascades(),
+            self_heals: application.self_heals(),
+            prunes_by_itself: application.prunes_by_itself(),
+            running,
+            never_compared: application.never_compared(),
+            distrust: application.list_distrust(),
+            syncs_other_revision: application.syncs_other_revision(),
+            has_history: !application.status.history.is_empty(),
+            reconciled_at: application.status.reconciled_at,
+            finished_at: application.status.operation_state.finished_at,
+            generated_by: owner.map(|owner| generated_by(&owner.name, &owner.uid)),
+            owned: !meta.owner_references.is_empty(),
+            parent: parent.map(Box::from),
+            kept: in_annotation(meta.annotation(SYNC_OPTIONS), "Delete") == Some("false")
+                || meta.annotation(HELM_RESOURCE_POLICY) == Some("keep"),
+            keeps_objects: in_list(&application.spec.sync_policy.sync_options, "Delete") == Some("false"),
+            break_glass: meta.annotation(BREAK_GLASS).map(Box::from),
+            claims: Box::default(),
+        }
+    }
+
+    /// The same Application without its list.
+    #[must_use]
+    pub fn without_claims(&self) -> Self {
+        // The list is most of it and must not be copied only to be dropped.
+        let Self {
+            namespace,
+            name,
+            uid,
+            instance,
+            controller_namespace,
+            project,
+            destination,
+            cluster,
+            rendered,
+            terminating,
+            cascades,
+            self_heals,
+            prunes_by_itself,
+            running,
+            never_compared,
+            distrust,
+            has_history,
+            reconciled_at,
+            finished_at,
+            generated_by,
+            owned,
+            parent,
+            kept,
+            keeps_objects,
+            syncs_other_revision,
+            break_glass,
+            claims: _,
+        } = self;
+        Self {
+            namespace: namespace.clone(),
+            name: name.clone(),
+            uid: uid.clone(),
+            instance: instance.clone(),
+            controller_namespace: controller_namespace.clone(),
+            project: project.clone(),
+            destination: destination.clone(),
+            cluster: *cluster,
+            rendered: *rendered,
+            terminating: *terminating,
+            cascades: *cascades,
+            self_heals: *self_heals,
+            prunes_by_itself: *prunes_by_itself,
+            running: *running,
+            never_compared: *never_compared,
+            distrust: *distrust,
+            has_history: *has_history,
+            reconciled_at: *reconciled_at,
+            finished_at: *finished_at,
+            generated_by: generated_by.clone(),
+            owned: *owned,
+            parent: parent.clone(),
+            kept: *kept,
+            keeps_objects: *keeps_objects,
+            syncs_other_revision: *syncs_other_revision,
+            break_glass: break_glass.clone(),
+            claims: Box::default(),
+        }
+    }
+
+    /// The entry for an object, if it is listed.
+    pub fn claim(&self, key: Key) -> Option<&Claim> {
+        self.claims.binary_search_by_key(&key, |claim| claim.key).ok().map(|at| &self.claims[at])
+    }
+
+    /// Identity of the Application itself.
+    pub fn object(&self) -> ObjectRef {
+        ObjectRef::application(&self.namespace, &self.name)
+    }
+
+    /// `namespace/name`, as messages name it.
+    pub fn path(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
+
+    /// Whether its list says what its spec wants.
+    pub fn list_valid(&self) -> bool {
+        self.distrust.is_none()
+    }
+
+    /// Whether an entry of this class is a claim: what a valid list desires; of a list that is stale or in error,
+    /// everything it holds but live hooks (section 9 of the Argo CD facts, `desired_by`). What only its last sync names is no
+    /// claim: another Application may have taken it over since, and nothing would ever release it.
+    pub fn claims_class(&self, class: Class) -> bool {
+        match class {
+            Class::Desired => true,
+            Class::Prune | Class::Unknown | Class::NoStatus => !self.list_valid(),
+            Class::Hook | Class::SyncResult => false,
+        }
+    }
+}
+
+/// Identity of an ApplicationSet in the owner references of what it generates.
+pub fn generated_by(name: &str, uid: &str) -> Box<str> {
+    format!("{name}/{uid}").into()
+}
+
+/// One object of an Application, from its list or from its last sync.
+#[derive(Clone, Copy, Debug)]
+pub struct Held<'a> {
+    /// API group.
+    pub group: &'a str,
+    /// Kind.
+    pub kind: &'a str,
+    /// Namespace as listed; cluster-scoped objects can carry one.
+    pub namespace: &'a str,
+    /// Name; can be empty.
+    pub name: &'a str,
+    /// What the entry means.
+    pub class: Class,
+    /// Whether the entry says `Synced`.
+    pub synced: bool,
+    /// Effective sync wave.
+    pub wave: i64,
+}
+
+/// Everything an Application is known to hold: its list, then what its last sync made and the list leaves out. Of a valid
+/// list that can only be hooks; of a list that is not to be believed it can be anything.
+pub(super) fn entries<'a>(application: &'a Application<'a>) -> impl Iterator<Item = Held<'a>> {
+    let listed = application.status.resources.iter().map(|entry| Held {
+        group: &entry.group,
+        kind: &entry.kind,
+        namespace: &entry.namespace,
+        name: &entry.name,
+        class: entry.class(),
+        synced: entry.status == "Synced",
+        wave: entry.sync_wave,
+    });
+    let results = application.status.operation_state.sync_result.resources.iter();
+    let valid = application.list_valid();
+    let made =
+        results.filter(move |result| result.left_behind() && (!valid || !result.hook_type.is_empty())).map(|result| {
+            Held {
+                group: &result.group,
+                kind: &result.kind,
+                namespace: &result.namespace,
+                name: &result.name,
+                class: if result.hook_type.is_empty() { Class::SyncResult } else { Class::Hook },
+                synced: false,
+                wave: 0,
+            }
+        });
+    // Objects with a generateName can be listed without a name; no two of them are the same object.
+    listed.chain(made).filter(|held| !held.name.is_empty())
+}

@@ -1,0 +1,549 @@
+//! What the cluster looks like now, as far as the rules need it: Applications and what they claim, ApplicationSets,
+//! AppProjects, Namespaces, and the settings of each Argo CD.
+//!
+//! A plain structure without IO: the shell feeds it with what its watches (or a snapshot) deliver, rules read it. No
+//! object is kept whole.
+
+mod app;
+mod claims;
+mod key;
+mod marks;
+mod relist;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use self::marks::Marks;
+pub use self::{
+    app::{App, Held, Running, generated_by},
+    claims::{Bucket, BucketId, Claim, ClaimIndex},
+    key::{BuildKeyHasher, ClusterSalt, Fingerprinter, Key},
+    relist::Names,
+};
+use crate::{
+    argo::{
+        Application, Clusters,
+        destination::IN_CLUSTER,
+        tracking::{TrackingSettings, instance_name},
+    },
+    object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef, is_builtin_cluster_scoped},
+    policy::{BREAK_GLASS, Policy},
+};
+
+/// Number of an Application in the inventory. Numbers of Applications that are gone are used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AppId(u32);
+
+/// Number of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ClusterId(u32);
+
+/// The cluster the guard runs in.
+pub const LOCAL: ClusterId = ClusterId(0);
+
+/// An ApplicationSet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppSet {
+    /// Metadata.
+    pub meta: ObjectMeta,
+}
+
+/// An AppProject.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Project {
+    /// Metadata.
+    pub meta: ObjectMeta,
+    /// Users that Argo CD impersonates for syncs of this project, as patterns: `<namespace>:<service account>`, with an
+    /// empty namespace meaning that of the destination.
+    pub sync_accounts: Vec<String>,
+}
+
+/// Everything rules know without asking.
+#[derive(Debug)]
+pub struct Inventory {
+    prints: Fingerprinter,
+    controller_namespace: String,
+    apps: Vec<Option<App>>,
+    free_apps: Vec<u32>,
+    app_names: HashMap<(Box<str>, Box<str>), AppId>,
+    app_keys: HashMap<Key, AppId, BuildKeyHasher>,
+    instances: HashMap<Box<str>, Vec<AppId>>,
+    controllers: HashMap<Box<str>, Vec<AppId>>,
+    generated: HashMap<Box<str>, Vec<AppId>>,
+    living_in: HashMap<Box<str>, Vec<AppId>>,
+    deploying_to: HashMap<Box<str>, Vec<AppId>>,
+    never_compared: HashSet<AppId>,
+    claims: ClaimIndex,
+    appsets: BTreeMap<(String, String), AppSet>,
+    broken_glass: HashMap<Box<str>, String>,
+    projects: BTreeMap<(String, String), Project>,
+    namespaces: HashMap<String, ObjectMeta>,
+    namespace_keys: HashMap<Key, String, BuildKeyHasher>,
+    settings: HashMap<String, TrackingSettings>,
+    marks: Marks,
+    cluster_scoped: HashSet<GroupKind>,
+    clusters: Clusters,
+    cluster_ids: HashMap<String, ClusterId>,
+    cluster_salts: Vec<ClusterSalt>,
+    ready: bool,
+}
+
+impl Inventory {
+    /// An empty inventory, not ready. `keys` seed the fingerprints and should be random; Applications in
+    /// `controller_namespace` have plain instance names unless their status names another controller.
+    pub fn new(keys: (u64, u64), controller_namespace: &str, clusters: Clusters) -> Self {
+        let prints = Fingerprinter::new(keys);
+        Self {
+            prints,
+            controller_namespace: controller_namespace.to_owned(),
+            apps: Vec::new(),
+            free_apps: Vec::new(),
+            app_names: HashMap::new(),
+            app_keys: HashMap::default(),
+            instances: HashMap::new(),
+            controllers: HashMap::new(),
+            generated: HashMap::new(),
+            living_in: HashMap::new(),
+            deploying_to: HashMap::new(),
+            never_compared: HashSet::new(),
+            claims: ClaimIndex::default(),
+            appsets: BTreeMap::new(),
+            broken_glass: HashMap::new(),
+            projects: BTreeMap::new(),
+            namespaces: HashMap::new(),
+            namespace_keys: HashMap::default(),
+            settings: HashMap::new(),
+            marks: Marks::default(),
+            cluster_scoped: HashSet::new(),
+            clusters,
+            cluster_ids: HashMap::from([(IN_CLUSTER.to_owned(), LOCAL)]),
+            cluster_salts: vec![prints.cluster(IN_CLUSTER)],
+            ready: false,
+        }
+    }
+
+    /// Whether everything has been listed once. Until then absence means nothing.
+    pub fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    /// Says that everything has been listed (or no longer is).
+    pub fn set_ready(&mut self, ready: bool) {
+        self.ready = ready;
+    }
+
+    // ---- Applications
+
+    /// Adds or changes an Application.
+    pub fn apply_application(&mut self, application: &Application<'_>) -> AppId {
+        let name = (Box::from(&*application.metadata.namespace), Box::from(&*application.metadata.name));
+        let id = self.app_names.get(&name).copied().unwrap_or_else(|| self.free_app());
+        let mut app = self.digest(application);
+        app.claims = self.claims_of(application, app.cluster);
+        let old = self.apps[id.0 as usize].take();
+        let before = old.as_ref().map_or(&[][..], |app| &app.claims);
+        self.claims.replace(id, before, &app.claims);
+        if let Some(old) = &old {
+            self.unlink(id, old);
+        }
+        self.app_names.insert(name, id);
+        self.link(id, &app);
+        self.mark(&app.object(), &application.metadata);
+        self.apps[id.0 as usize] = Some(app);
+        id
+    }
+
+    /// Removes an Application.
+    pub fn remove_application(&mut self, namespace: &str, name: &str) {
+        let Some(id) = self.app_names.remove(&(Box::from(namespace), Box::from(name))) else { return };
+        if let Some(old) = self.apps[id.0 as usize].take() {
+            self.claims.replace(id, &old.claims, &[]);
+            self.unlink(id, &old);
+            self.unmark(&old.object());
+            self.free_apps.push(id.0);
+        }
+    }
+
+    fn free_app(&mut self) -> AppId {
+        if let Some(number) = self.free_apps.pop() {
+            return AppId(number);
+        }
+        self.apps.push(None);
+        AppId(u32::try_from(self.apps.len() - 1).unwrap_or(u32::MAX))
+    }
+
+    fn link(&mut self, id: AppId, app: &App) {
+        self.app_keys.insert(self.key_of(LOCAL, &app.object()), id);
+        self.instances.entry(app.instance.clone()).or_default().push(id);
+        self.controllers.entry(app.controller_namespace.clone()).or_default().push(id);
+        self.living_in.entry(app.namespace.clone()).or_default().push(id);
+        self.deploying_to.entry(app.destination.namespace.as_str().into()).or_default().push(id);
+        if let Some(set) = &app.generated_by {
+            self.generated.entry(set.clone()).or_default().push(id);
+        }
+        if app.never_compared {
+            self.never_compared.insert(id);
+        }
+    }
+
+    fn unlink(&mut self, id: AppId, app: &App) {
+        self.app_keys.remove(&self.key_of(LOCAL, &app.object()));
+        drop_from(&mut self.instances, &app.instance, id);
+        drop_from(&mut self.controllers, &app.controller_namespace, id);
+        drop_from(&mut self.living_in, &app.namespace, id);
+        drop_from(&mut self.deploying_to, &app.destination.namespace, id);
+        if let Some(set) = &app.generated_by {
+            drop_from(&mut self.generated, set, id);
+        }
+        self.never_compared.remove(&id);
+    }
+
+    /// The facts of an Application, without its claims.
+    fn digest(&mut self, application: &Application<'_>) -> App {
+        let cluster = self.intern_cluster(&self.clusters.resolve(&application.spec.destination));
+        let controller = match application.status.controller_namespace.as_str() {
+            "" => &self.controller_namespace,
+            namespace => namespace,
+        };
+        let instance = instance_name(&application.metadata.namespace, &application.metadata.name, controller);
+        App::new(application, cluster, controller, &instance)
+    }
+
+    fn claims_of(&mut self, application: &Application<'_>, cluster: ClusterId) -> Box<[Claim]> {
+        let salt = self.salt(cluster);
+        let mut claims = Vec::with_capacity(application.status.resources.len());
+        // Neighbours are often of one kind and in one namespace.
+        let mut last = None;
+        for held in app::entries(application) {
+            let place = (held.group, held.kind, held.namespace);
+            let (namespace, bucket) = match last {
+                Some((same, namespace, bucket)) if same == place => (namespace, bucket),
+                _ => {
+                    let namespace = if self.is_cluster_scoped(held.group, held.kind) { "" } else { held.namespace };
+                    let kind = GroupKind::new(held.group, held.kind);
+                    (namespace, self.claims.bucket_for(cluster, &kind, namespace))
+                }
+            };
+            last = Some((place, namespace, bucket));
+            claims.push(Claim {
+                key: self.prints.object(held.group, held.kind, namespace, held.name).on(salt),
+                bucket,
+                wave: held.wave,
+                class: held.class,
+                synced: held.synced,
+            });
+        }
+        // The list comes before the sync result, so of two entries for one object the list's stays.
+        claims.sort_by_key(|claim| claim.key);
+        claims.dedup_by_key(|claim| claim.key);
+        claims.into_boxed_slice()
+    }
+
+    /// Everything an Application holds, with fingerprints and names.
+    pub fn held<'a>(
+        &'a self,
+        application: &'a Application<'a>,
+        cluster: ClusterId,
+    ) -> impl Iterator<Item = (Key, Held<'a>)> {
+        let salt = self.salt(cluster);
+        app::entries(application).map(move |held| {
+            let namespace = if self.is_cluster_scoped(held.group, held.kind) { "" } else { held.namespace };
+            (self.prints.object(held.group, held.kind, namespace, held.name).on(salt), held)
+        })
+    }
+
+    /// A cluster the inventory has never seen gets a salt that no known cluster has.
+    fn salt(&self, cluster: ClusterId) -> ClusterSalt {
+        self.cluster_salts.get(cluster.0 as usize).copied().unwrap_or_else(|| self.prints.cluster(""))
+    }
+
+    /// Every Application.
+    pub fn applications(&self) -> impl Iterator<Item = (AppId, &App)> {
+        self.apps
+            .iter()
+            .enumerate()
+            .filter_map(|(number, app)| app.as_ref().map(|app| (AppId(u32::try_from(number).unwrap_or(u32::MAX)), app)))
+    }
+
+    /// The Application with this number.
+    pub fn app(&self, id: AppId) -> Option<&App> {
+        self.apps.get(id.0 as usize)?.as_ref()
+    }
+
+    /// The Application with this name.
+    pub fn app_named(&self, namespace: &str, name: &str) -> Option<AppId> {
+        self.app_names.get(&(Box::from(namespace), Box::from(name))).copied()
+    }
+
+    /// The Application that this fingerprint (on the guard's own cluster) is.
+    pub fn app_by_key(&self, key: Key) -> Option<AppId> {
+        self.app_keys.get(&key).copied()
+    }
+
+    /// Applications that a marker with this instance name may mean: several, if several Argo CDs have one of that name.
+    pub fn apps_of_instance(&self, instance: &str) -> &[AppId] {
+        self.instances.get(instance).map_or(&[], Vec::as_slice)
+    }
+
+    /// Applications whose own namespace this is.
+    pub fn applications_in(&self, namespace: &str) -> &[AppId] {
+        self.living_in.get(namespace).map_or(&[], Vec::as_slice)
+    }
+
+    /// Applications whose destination is a namespace of this name, on whichever cluster.
+    pub fn applications_to(&self, namespace: &str) -> &[AppId] {
+        self.deploying_to.get(namespace).map_or(&[], Vec::as_slice)
+    }
+
+    /// Applications generated by this ApplicationSet.
+    pub fn apps_generated_by(&self, set: &ObjectMeta) -> &[AppId] {
+        self.generated.get(&generated_by(&set.name, &set.uid)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Applications generated by the same ApplicationSet as `app`, itself included.
+    pub fn siblings(&self, app: &App) -> &[AppId] {
+        app.generated_by.as_ref().and_then(|set| self.generated.get(set)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The ApplicationSet that generated `app`, if it is still there.
+    pub fn generator_of(&self, app: &App) -> Option<&AppSet> {
+        let set = app.generated_by.as_ref()?;
+        let uid = |name: &str| set.strip_prefix(name)?.strip_prefix('/');
+        self.appsets.values().find(|candidate| uid(&candidate.meta.name) == Some(&candidate.meta.uid))
+    }
+
+    /// Applications that were never compared.
+    pub fn never_compared(&self) -> impl Iterator<Item = AppId> {
+        self.never_compared.iter().copied()
+    }
+
+    /// Namespaces of the Argo CD controllers that are known: the configured one and those Applications name.
+    pub fn controller_namespaces(&self) -> impl Iterator<Item = &str> {
+        let others = self.controllers.keys().map(|namespace| &**namespace);
+        std::iter::once(self.controller_namespace.as_str()).chain(others)
+    }
+
+    /// The index of claims.
+    pub fn claims(&self) -> &ClaimIndex {
+        &self.claims
+    }
+
+    /// Applications that claim an object: they count by the policy, are not being deleted, and their list (if it is to
+    /// be believed) wants it. Mirrors `desired_by` in section 9 of the Argo CD facts.
+    pub fn claimants<'a>(&'a self, key: Key, policy: &'a Policy) -> impl Iterator<Item = AppId> + 'a {
+        self.claims.owners(key).iter().copied().filter(move |id| {
+            self.app(*id).is_some_and(|app| {
+                app.terminating.is_none()
+                    && policy.watches_applications_in(&app.namespace)
+                    && app.claim(key).is_some_and(|claim| app.claims_class(claim.class))
+            })
+        })
+    }
+
+    // ---- identity
+
+    /// Whether objects of this kind have no namespace.
+    pub fn is_cluster_scoped(&self, group: &str, kind: &str) -> bool {
+        is_builtin_cluster_scoped(group, kind)
+            || (!self.cluster_scoped.is_empty() && self.cluster_scoped.contains(&GroupKind::new(group, kind)))
+    }
+
+    /// Custom kinds without a namespace, from their definitions. Claims that were indexed before keep their namespace
+    /// until their Application changes, so this is set before Applications are applied.
+    pub fn set_cluster_scoped(&mut self, kinds: HashSet<GroupKind>) {
+        self.cluster_scoped = kinds;
+    }
+
+    /// The object as it is on a cluster: without a namespace if its kind has none.
+    #[must_use]
+    pub fn normalise(&self, mut object: ObjectRef) -> ObjectRef {
+        if self.is_cluster_scoped(&object.kind.group, &object.kind.kind) {
+            object.namespace.clear();
+        }
+        object
+    }
+
+    /// Fingerprint of an object on a cluster.
+    pub fn key_of(&self, cluster: ClusterId, object: &ObjectRef) -> Key {
+        let (group, kind) = (&object.kind.group, &object.kind.kind);
+        let namespace = if self.is_cluster_scoped(group, kind) { "" } else { &object.namespace };
+        self.prints.object(group, kind, namespace, &object.name).on(self.salt(cluster))
+    }
+
+    fn intern_cluster(&mut self, name: &str) -> ClusterId {
+        if let Some(id) = self.cluster_ids.get(name) {
+            return *id;
+        }
+        let id = ClusterId(u32::try_from(self.cluster_salts.len()).unwrap_or(u32::MAX));
+        self.cluster_salts.push(self.prints.cluster(name));
+        self.cluster_ids.insert(name.to_owned(), id);
+        id
+    }
+
+    /// Canonical name of a cluster.
+    pub fn cluster_name(&self, id: ClusterId) -> &str {
+        self.cluster_ids.iter().find(|(_, other)| **other == id).map_or("?", |(name, _)| name)
+    }
+
+    /// The facts and claims of an Application as a review carries it, without adding it to the inventory. Clusters and
+    /// places the inventory has never seen hold no other claims, so they get numbers of their own.
+    pub fn examine(&self, application: &Application<'_>) -> App {
+        let controller = match application.status.controller_namespace.as_str() {
+            "" => &self.controller_namespace,
+            namespace => namespace,
+        };
+        let instance = instance_name(&application.metadata.namespace, &application.metadata.name, controller);
+        let cluster = self.clusters.resolve(&application.spec.destination);
+        let cluster = self.cluster_ids.get(&cluster).copied().unwrap_or(ClusterId(u32::MAX));
+        App::new(application, cluster, controller, &instance)
+    }
+
+    // ---- ApplicationSets, AppProjects, Namespaces, settings
+
+    /// Adds or changes an ApplicationSet.
+    pub fn apply_appset(&mut self, meta: ObjectMeta) {
+        self.mark(&ObjectRef::new(ARGO_GROUP, "ApplicationSet", &meta.namespace, &meta.name), &meta);
+        self.appsets.insert((meta.namespace.clone(), meta.name.clone()), AppSet { meta });
+    }
+
+    /// Removes an ApplicationSet. One whose glass was broken is remembered: the garbage collector deletes what it
+    /// generated only after it is gone.
+    pub fn remove_appset(&mut self, namespace: &str, name: &str) {
+        let Some(set) = self.appsets.remove(&(namespace.to_owned(), name.to_owned())) else { return };
+        self.unmark(&ObjectRef::new(ARGO_GROUP, "ApplicationSet", namespace, name));
+        if let Some(reason) = set.meta.annotation(BREAK_GLASS) {
+            self.broken_glass.insert(generated_by(&set.meta.name, &set.meta.uid), reason.to_owned());
+        }
+    }
+
+    /// The reason to break the glass that stands on an Application, or stands or stood on what generated it.
+    pub fn broken_glass<'a>(&'a self, app: &'a App) -> Option<&'a str> {
+        app.break_glass
+            .as_deref()
+            .or_else(|| self.generator_of(app)?.meta.annotation(BREAK_GLASS))
+            .or_else(|| self.broken_glass.get(app.generated_by.as_ref()?).map(String::as_str))
+    }
+
+    /// Every ApplicationSet.
+    pub fn appsets(&self) -> impl Iterator<Item = &AppSet> {
+        self.appsets.values()
+    }
+
+    /// Every ApplicationSet in a namespace.
+    pub fn appsets_in(&self, namespace: &str) -> impl Iterator<Item = &AppSet> {
+        let from = (namespace.to_owned(), String::new());
+        self.appsets.range(from..).map(|(_, set)| set).take_while(move |set| set.meta.namespace == namespace)
+    }
+
+    /// The ApplicationSet with this name.
+    pub fn appset(&self, namespace: &str, name: &str) -> Option<&AppSet> {
+        self.appsets.get(&(namespace.to_owned(), name.to_owned()))
+    }
+
+    /// The ApplicationSet that this fingerprint (on the guard's own cluster) is.
+    pub fn appset_by_key(&self, key: Key) -> Option<&AppSet> {
+        self.appsets.values().find(|set| {
+            let object = ObjectRef::new(ARGO_GROUP, "ApplicationSet", &set.meta.namespace, &set.meta.name);
+            self.key_of(LOCAL, &object) == key
+        })
+    }
+
+    /// Adds or changes an AppProject.
+    pub fn apply_project(&mut self, project: Project) {
+        self.projects.insert((project.meta.namespace.clone(), project.meta.name.clone()), project);
+    }
+
+    /// Removes an AppProject.
+    pub fn remove_project(&mut self, namespace: &str, name: &str) {
+        self.projects.remove(&(namespace.to_owned(), name.to_owned()));
+    }
+
+    /// Every AppProject.
+    pub fn projects(&self) -> impl Iterator<Item = &Project> {
+        self.projects.values()
+    }
+
+    /// Adds or changes a Namespace.
+    pub fn apply_namespace(&mut self, meta: ObjectMeta) {
+        self.mark(&ObjectRef::namespace(&meta.name), &meta);
+        self.namespace_keys.insert(self.key_of(LOCAL, &ObjectRef::namespace(&meta.name)), meta.name.clone());
+        self.namespaces.insert(meta.name.clone(), meta);
+    }
+
+    /// Removes a Namespace.
+    pub fn remove_namespace(&mut self, name: &str) {
+        self.unmark(&ObjectRef::namespace(name));
+        self.namespace_keys.remove(&self.key_of(LOCAL, &ObjectRef::namespace(name)));
+        self.namespaces.remove(name);
+    }
+
+    /// A Namespace's metadata.
+    pub fn namespace(&self, name: &str) -> Option<&ObjectMeta> {
+        self.namespaces.get(name)
+    }
+
+    /// Every Namespace.
+    pub fn namespaces(&self) -> impl Iterator<Item = &ObjectMeta> {
+        self.namespaces.values()
+    }
+
+    /// The Namespace that this fingerprint (on the guard's own cluster) is.
+    pub fn namespace_by_key(&self, key: Key) -> Option<&str> {
+        self.namespace_keys.get(&key).map(String::as_str)
+    }
+
+    /// Sets (or forgets) the tracking settings of the Argo CD whose controllers live in `namespace`.
+    pub fn set_settings(&mut self, namespace: &str, settings: Option<TrackingSettings>) {
+        match settings {
+            Some(settings) => self.settings.insert(namespace.to_owned(), settings),
+            None => self.settings.remove(namespace),
+        };
+        // Another label may be the marker now. Applications and ApplicationSets follow when they are applied again.
+        for meta in self.namespaces.values().cloned().collect::<Vec<_>>() {
+            self.mark(&ObjectRef::namespace(&meta.name), &meta);
+        }
+    }
+
+    /// The tracking settings of the Argo CD whose controllers live in `namespace`, if they can be read.
+    pub fn settings(&self, namespace: &str) -> Option<&TrackingSettings> {
+        self.settings.get(namespace)
+    }
+
+    /// Changes which names and URLs mean one cluster, and moves every claim accordingly.
+    pub fn set_clusters(&mut self, clusters: Clusters) {
+        if clusters == self.clusters {
+            return;
+        }
+        self.clusters = clusters;
+        for number in 0..self.apps.len() {
+            let id = AppId(u32::try_from(number).unwrap_or(u32::MAX));
+            let Some(mut app) = self.apps[number].take() else { continue };
+            let cluster = self.intern_cluster(&self.clusters.resolve(&app.destination));
+            if cluster != app.cluster {
+                let (from, to) = (self.cluster_salts[app.cluster.0 as usize], self.cluster_salts[cluster.0 as usize]);
+                let mut moved = app.claims.to_vec();
+                for claim in &mut moved {
+                    claim.key = claim.key.on(from).on(to);
+                    let (kind, namespace) = {
+                        let bucket = self.claims.bucket(claim.bucket);
+                        (bucket.kind.clone(), bucket.namespace.clone())
+                    };
+                    claim.bucket = self.claims.bucket_for(cluster, &kind, &namespace);
+                }
+                moved.sort_by_key(|claim| claim.key);
+                self.claims.replace(id, &app.claims, &moved);
+                app.claims = moved.into_boxed_slice();
+                app.cluster = cluster;
+            }
+            self.apps[number] = Some(app);
+        }
+    }
+}
+
+fn drop_from(map: &mut HashMap<Box<str>, Vec<AppId>>, key: &str, id: AppId) {
+    if let Some(ids) = map.get_mut(key) {
+        ids.retain(|other| *other != id);
+        if ids.is_empty() {
+            map.remove(key);
+        }
+    }
+}

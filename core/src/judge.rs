@@ -1,0 +1,223 @@
+//! One review, from decoded request to decision: the only way in for the webhook, the command line and the audit.
+//!
+//! [`judge`] takes one look: it works out the deletion first and asks the rules second. Where something has to be read
+//! first, it leaves questions in the [`Facts`] and its result is provisional. An [`Inquiry`] makes that visible: each
+//! [`Step`] either needs answers or is done.
+
+use jiff::Timestamp;
+
+use crate::{
+    admission::{Operation, Request},
+    decision::Decision,
+    deletion::{Deletion, Inputs, Stored},
+    facts::{Answer, Facts, Question},
+    inventory::Inventory,
+    object::ObjectMeta,
+    policy::Policy,
+    rules::{Context, RULES},
+};
+
+/// What is judged, by which policy, and when.
+#[derive(Clone, Copy)]
+pub struct Case<'a> {
+    /// The request.
+    pub request: &'a Request<'a>,
+    /// Metadata of the object, where the caller knows it. An object that the inventory knows is then judged as the
+    /// inventory knows it, so that thousands of Applications are judged without decoding one of them again.
+    pub known: Option<&'a ObjectMeta>,
+    /// The policy.
+    pub policy: &'a Policy,
+    /// The clock.
+    pub now: Timestamp,
+    /// Whether everything a DELETE takes is named and read, not only what a decision hangs on: for people who look
+    /// before they leap.
+    pub thorough: bool,
+}
+
+impl<'a> Case<'a> {
+    /// A request as the API server sends it.
+    pub fn new(request: &'a Request<'a>, policy: &'a Policy, now: Timestamp) -> Self {
+        Self { request, known: None, policy, now, thorough: false }
+    }
+
+    fn inputs(&self, inventory: &'a Inventory) -> Inputs<'a> {
+        Inputs { inventory, policy: self.policy, thorough: self.thorough }
+    }
+}
+
+/// What came of a case.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    /// The decision.
+    pub decision: Decision,
+    /// What the DELETE means and takes along; `None` for other operations and for objects that do not exist.
+    pub deletion: Option<Deletion>,
+}
+
+/// Judges a case with what is known so far. While [`Facts::is_asking`] the result is provisional.
+///
+/// `deletion` is what an earlier look at the same case worked out from the same inventory, if there was one.
+pub fn judge(case: &Case<'_>, inventory: &Inventory, facts: &mut Facts, deletion: Option<Deletion>) -> Verdict {
+    let request = case.request;
+    let inputs = case.inputs(inventory);
+    let stored = Stored::of(request, case.known, inventory, facts);
+    let is_delete = request.operation == Operation::Delete;
+    // Refusing what is already being deleted only strands what is half gone.
+    if facts.is_asking() || (is_delete && stored.as_ref().is_some_and(|stored| stored.meta.is_terminating())) {
+        return Verdict::default();
+    }
+    let deletion = match (deletion, &stored) {
+        (Some(deletion), _) => Some(deletion),
+        (None, Some(stored)) if is_delete && request.sub_resource.is_empty() => {
+            Deletion::new(inputs, facts, request, stored)
+        }
+        _ => None,
+    };
+    if facts.is_asking() {
+        return Verdict::default();
+    }
+    let cx = Context {
+        request,
+        inventory,
+        policy: case.policy,
+        now: case.now,
+        thorough: case.thorough,
+        stored: stored.as_ref(),
+        deletion: deletion.as_ref(),
+    };
+    let decision = decide(&cx, facts);
+    Verdict { decision, deletion }
+}
+
+fn decide(cx: &Context<'_>, facts: &mut Facts) -> Decision {
+    let (request, inventory, policy, now) = (cx.request, cx.inventory, cx.policy, cx.now);
+    let mut findings = Vec::new();
+    for rule in RULES.iter().filter(|rule| rule.meta().operations.contains(&request.operation)) {
+        if !rule.applies(request) {
+            continue;
+        }
+        if rule.needs_inventory() && !inventory.is_ready() {
+            findings.extend(cx.not_ready(rule.meta()));
+            continue;
+        }
+        rule.check(cx, facts, &mut findings);
+    }
+    let glass = cx.break_glass();
+    let holds = if glass.is_none() { cx.glass_holds() } else { None };
+    let decision = Decision::new(findings, policy, inventory, &request.user.username, now, glass).noting(holds);
+    if request.operation == Operation::Delete {
+        decision.foretold(&request.target, policy, inventory, now)
+    } else {
+        decision
+    }
+}
+
+/// What one look at something led to.
+#[derive(Debug)]
+pub enum Step<T> {
+    /// It is settled.
+    Done(T),
+    /// These questions have to be answered first.
+    Needs(Vec<Question>),
+}
+
+/// A plan is followed to any depth, but no honest tree of Applications is deeper than this; what lies below counts as
+/// not read.
+const MAX_ROUNDS: usize = 32;
+
+/// Looks that are repeated until nothing is asked any more.
+#[derive(Debug, Default)]
+pub struct Inquiry {
+    facts: Facts,
+    rounds: usize,
+}
+
+impl Inquiry {
+    /// An inquiry that may read at most `limit` objects.
+    pub fn with_limit(limit: usize) -> Self {
+        Self { facts: Facts::with_limit(limit), rounds: 0 }
+    }
+
+    /// Takes one look.
+    pub fn step<T>(&mut self, look: impl FnOnce(&mut Facts) -> T) -> Step<T> {
+        let result = look(&mut self.facts);
+        let questions = self.facts.take_pending();
+        if questions.is_empty() { Step::Done(result) } else { Step::Needs(questions) }
+    }
+
+    /// Whether another round of answers is worth waiting for.
+    pub fn may_go_on(&self) -> bool {
+        self.rounds < MAX_ROUNDS
+    }
+
+    /// Takes answers to `questions`. A question without an answer was not read in time.
+    pub fn answer(&mut self, questions: Vec<Question>, answers: impl IntoIterator<Item = (Question, Answer)>) {
+        self.rounds += 1;
+        for (question, answer) in answers {
+            self.facts.insert(question, answer);
+        }
+        for question in questions {
+            self.facts.insert_missing(question, "it was not read in time");
+        }
+    }
+
+    /// From now on nothing more is read: the next step is done, with what is not known taken as not read.
+    pub fn close(&mut self, reason: &str) {
+        self.facts.close(reason);
+    }
+}
+
+/// Who answers at once, without waiting for anything.
+pub trait AtHand {
+    /// The answer to one question.
+    fn reply(&self, question: &Question) -> Answer;
+}
+
+/// Looks until nothing is asked any more, with answers that are at hand.
+pub fn settle<T>(mut inquiry: Inquiry, source: &impl AtHand, mut look: impl FnMut(&mut Facts) -> T) -> T {
+    loop {
+        match inquiry.step(&mut look) {
+            Step::Done(result) => return result,
+            Step::Needs(questions) if inquiry.may_go_on() => {
+                let answers: Vec<_> =
+                    questions.iter().map(|question| (question.clone(), source.reply(question))).collect();
+                inquiry.answer(questions, answers);
+            }
+            Step::Needs(_) => inquiry.close("there was no time left to read it"),
+        }
+    }
+}
+
+/// A case that is looked at again and again until nothing is asked any more.
+pub struct Judgement<'a> {
+    case: Case<'a>,
+    fixed: bool,
+    deletion: Option<Deletion>,
+}
+
+impl<'a> Judgement<'a> {
+    /// Of this case. With `fixed` the inventory is the same at every look, so that the deletion is worked out once.
+    pub fn new(case: Case<'a>, fixed: bool) -> Self {
+        Self { case, fixed, deletion: None }
+    }
+
+    /// Takes one look.
+    pub fn look(&mut self, inventory: &Inventory, facts: &mut Facts) -> Decision {
+        let earlier = self.deletion.take().filter(|_| self.fixed);
+        let Verdict { decision, deletion } = judge(&self.case, inventory, facts, earlier);
+        self.deletion = deletion;
+        decision
+    }
+
+    /// What the last look made of the DELETE.
+    pub fn into_deletion(self) -> Option<Deletion> {
+        self.deletion
+    }
+}
+
+/// Judges a case with answers that are at hand.
+pub fn judge_at_hand(case: Case<'_>, inventory: &Inventory, source: &impl AtHand) -> Verdict {
+    let mut judgement = Judgement::new(case, true);
+    let decision = settle(Inquiry::default(), source, |facts| judgement.look(inventory, facts));
+    Verdict { decision, deletion: judgement.into_deletion() }
+}

@@ -1,0 +1,25 @@
+//! The decisions of cascade-guard, and everything they are made of.
+//!
+//! A review is decoded by [`admission`], judged by the [`rules`] against the [`inventory`] (what Applications claim)
+//! and the [`policy`], and answered with a [`decision`]. What a rule needs to know beyond that it asks for through
+//! [`facts`], as data; [`report`] writes down what was found.
+//!
+//! This crate is synchronous. It knows no client, no runtime, no file and no clock: whoever calls it brings the answers,
+//! the texts and the time.
+
+pub mod admission;
+pub mod argo;
+pub mod body;
+pub mod decision;
+pub mod deletion;
+pub mod facts;
+pub mod inventory;
+pub mod judge;
+pub mod lint;
+pub mod object;
+pub mod policy;
+pub mod rbac;
+pub mod replay;
+pub mod report;
+pub mod rules;
+pub mod snapshot;

@@ -1,0 +1,273 @@
+//! `control-plane`: what Argo CD itself stands on is not deleted from under it.
+
+mod projects;
+
+use std::fmt;
+
+use super::{
+    Context, Rule, RuleMeta,
+    approval::{Approval, Problem, remedies},
+    namespace_approval,
+};
+use crate::{
+    admission::{Operation, Request},
+    argo::config::{SECRET_TYPE, cluster_secret},
+    decision::{Finding, Severity},
+    deletion::{Deletion, Fate, Item, Via, find_name},
+    facts::{Facts, Reading},
+    inventory::{App, AppId, LOCAL},
+    object::{ARGO_GROUP, ObjectMeta, ObjectRef},
+    policy::RuleKey,
+};
+
+static META: RuleMeta = RuleMeta {
+    id: "control-plane",
+    key: Some(RuleKey::ControlPlane),
+    summary: "what Argo CD stands on (definitions, projects, its namespaces) is not deleted from under it",
+    docs: "docs/rules/control-plane.md",
+    operations: &[Operation::Delete],
+};
+
+/// What it does: refuses the delete of Argo CD's own definitions while an instance exists, of an AppProject that
+/// Applications outside the plan still use, and of the Namespaces that Argo CD and its Applications live in.
+///
+/// Why that is bad: none of these looks as if it held anything. A definition takes every Application along without a
+/// review, an Application without its project can never be deleted, and one whose controller is gone hangs.
+///
+/// How to proceed: delete or move the Applications first, each judged by itself; approve the Namespace.
+pub(super) struct ControlPlane;
+
+impl Rule for ControlPlane {
+    fn meta(&self) -> &'static RuleMeta {
+        &META
+    }
+
+    fn applies(&self, request: &Request<'_>) -> bool {
+        request.sub_resource.is_empty()
+    }
+
+    fn check(&self, cx: &Context<'_>, facts: &mut Facts, findings: &mut Vec<Finding>) {
+        let Some(deletion) = cx.deletion else { return };
+        if !deletion.judged {
+            return;
+        }
+        let before = findings.len();
+        for item in deletion.plan.items.iter().filter(|item| item.cluster == LOCAL) {
+            if matches!(item.fate, Fate::Spared(_)) {
+                continue;
+            }
+            if item.via == Via::Root && item.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+                definition(cx, &deletion.object, findings);
+            } else if item.kind.is("", "Namespace") {
+                namespace(cx, facts, deletion, item, findings);
+            } else if item.kind.is(ARGO_GROUP, "AppProject") {
+                projects::project(cx, facts, deletion, item, findings);
+            } else if item.kind.is("", "Secret") {
+                registration(cx, facts, deletion, item, findings);
+            }
+        }
+        for finding in &mut findings[before..] {
+            finding.scopes = deletion.scopes(&finding.object);
+        }
+    }
+}
+
+/// `1 Application`, `3 Applications`.
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// At most three Applications by name, then a count.
+fn named<'a>(apps: impl Iterator<Item = &'a App>) -> String {
+    let mut paths: Vec<String> = apps.map(App::path).collect();
+    paths.sort();
+    let more = paths.len().saturating_sub(3);
+    paths.truncate(3);
+    if more > 0 { format!("{} and {more} more", paths.join(", ")) } else { paths.join(", ") }
+}
+
+/// What becomes of what some Applications deploy, when the Applications are gone.
+struct Fallout {
+    apps: usize,
+    cascading: usize,
+    objects: usize,
+}
+
+impl Fallout {
+    fn of<'a>(apps: impl Iterator<Item = &'a App>) -> Self {
+        let mut fallout = Self { apps: 0, cascading: 0, objects: 0 };
+        for app in apps {
+            fallout.apps += 1;
+            if app.cascades {
+                fallout.cascading += 1;
+                fallout.objects += app.claims.len();
+            }
+        }
+        fallout
+    }
+}
+
+impl fmt::Display for Fallout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let objects = count(self.objects, "object");
+        match (self.cascading, self.apps - self.cascading) {
+            (0, _) => f.write_str("what they deployed stays behind, managed by nobody"),
+            (_, 0) => write!(f, "what they deployed goes too ({objects})"),
+            (cascading, others) => {
+                let they = if cascading == 1 { "it" } else { "they" };
+                write!(f, "{cascading} of them with what {they} deployed ({objects}), {others} leaving it behind")
+            }
+        }
+    }
+}
+
+/// Definitions: the API server removes the instances without a review (recording s24), and their finalizers still act.
+fn definition(cx: &Context<'_>, object: &ObjectRef, findings: &mut Vec<Finding>) {
+    let inventory = cx.inventory;
+    let every = || inventory.applications().map(|(_, app)| app);
+    let name = &object.name;
+    let (instances, plural, what_follows) = match name.as_str() {
+        "applications.argoproj.io" => {
+            let fallout = Fallout::of(every());
+            (fallout.apps, "Application", format!("; {fallout}"))
+        }
+        "applicationsets.argoproj.io" => {
+            let generated = Fallout::of(every().filter(|app| app.generated_by.is_some()));
+            let follows = match generated.apps {
+                0 => String::new(),
+                apps => format!(", then the {} they generated; {generated}", count(apps, "Application")),
+            };
+            (inventory.appsets().count(), "ApplicationSet", follows)
+        }
+        "appprojects.argoproj.io" => {
+            let users = every().count();
+            let follows = match users {
+                0 => String::new(),
+                _ => format!("; without them {} can neither be synced nor deleted", count(users, "Application")),
+            };
+            (inventory.projects().count(), "AppProject", follows)
+        }
+        _ => return,
+    };
+    if instances == 0 {
+        return;
+    }
+    findings.push(
+        Finding::new(
+            &META,
+            Severity::Deny,
+            object.clone(),
+            "a definition of Argo CD would take every object of its kind along, without a review",
+        )
+        .check("definition")
+        .detail(format!("{object} takes {}{what_follows}", count(instances, plural)))
+        .remedy(format!("kubectl get {name} -A   # delete these first, each is judged by itself"))
+        .remedy("kubectl apply --server-side -f CRD.yaml   # renews a definition, without a delete"),
+    );
+}
+
+/// Namespaces that Argo CD, its Applications or its ApplicationSets live in.
+fn namespace(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, item: &Item, findings: &mut Vec<Finding>) {
+    let inventory = cx.inventory;
+    // A Namespace whose name nobody can tell is refused by namespace-approval.
+    let Some(object) = &item.object else { return };
+    let name = object.name.as_str();
+    let alive = |app: &&App| app.terminating.is_none();
+    let residents = || inventory.applications_in(name).iter().filter_map(|id| inventory.app(*id)).filter(alive);
+    let sets = inventory.appsets_in(name).filter(|set| !set.meta.is_terminating()).count();
+    let is_home = name == cx.policy.spec.argocd.namespace || inventory.controller_namespaces().any(|home| home == name);
+    if !is_home && sets == 0 && residents().next().is_none() {
+        return;
+    }
+    let meta = match item.via {
+        Via::Root => Ok(deletion.meta.clone()),
+        _ => match namespace_approval::read(cx, facts, object) {
+            Some(meta) => meta,
+            None => return,
+        },
+    };
+    let unread = ObjectMeta { name: name.to_owned(), ..ObjectMeta::default() };
+    let problems = match &meta {
+        Ok(meta) if meta.is_terminating() => return,
+        Ok(meta) => namespace_approval::problems(cx, deletion, meta),
+        Err(_) => vec![Problem::NotApproved],
+    };
+    let meta = meta.unwrap_or(unread);
+
+    let mut parts = Vec::new();
+    if is_home {
+        parts.push("Argo CD lives in it".to_owned());
+    }
+    let fallout = Fallout::of(residents());
+    if fallout.apps > 0 {
+        parts.push(format!("{} in it: {fallout}", count(fallout.apps, "Application")));
+    }
+    if sets > 0 {
+        parts.push(format!("{} in it", count(sets, "ApplicationSet")));
+    }
+    let elsewhere = |(id, app): &(AppId, &App)| {
+        !deletion.plan.apps.contains(id) && &*app.controller_namespace == name && &*app.namespace != name
+    };
+    let elsewhere = inventory.applications().filter(elsewhere).count();
+    if elsewhere > 0 {
+        parts.push(format!("{} elsewhere would have no controller and hang", count(elsewhere, "Application")));
+    }
+    let severity = if problems.is_empty() { Severity::Warn } else { Severity::Deny };
+    let mut finding = Finding::new(
+        &META,
+        severity,
+        object.clone(),
+        "a Namespace that Argo CD or Applications live in goes only when it was approved",
+    )
+    .check("namespace")
+    .detail(format!("{object}: {}", parts.join("; ")));
+    Approval::read(&meta).by.clone_into(&mut finding.approved_by);
+    finding.remedies.extend(remedies(&meta, cx.now, cx.policy, &problems));
+    finding.remedies.push(format!("cascade-guard plan namespace {name}   # shows everything that would go"));
+    findings.push(finding);
+}
+
+/// Secrets that register a cluster. Without one Argo CD drops the finalizers of an Application that is deleted and leaves
+/// its objects where they are, without a word (`controller/appcontroller.go`, destination that cannot be resolved).
+fn registration(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, item: &Item, findings: &mut Vec<Finding>) {
+    if deletion.is_mere_replacement() || !cx.inventory.controller_namespaces().any(|home| home == &*item.namespace) {
+        return;
+    }
+    let (object, secret) = if item.via == Via::Root {
+        let Some(stored) = cx.stored else { return };
+        (deletion.object.clone(), cluster_secret(&stored.meta, stored.raw().get()))
+    } else {
+        let Some(Ok(object)) = find_name(cx.inputs(), facts, &deletion.plan, item) else { return };
+        // Only a Secret that says it registers a cluster is read whole.
+        let Some(Reading::Found(meta)) = facts.metadata(&object) else { return };
+        if meta.label(SECRET_TYPE.0) != Some(SECRET_TYPE.1) {
+            return;
+        }
+        let Some(Reading::Found(raw)) = facts.object(&object) else { return };
+        (object, cluster_secret(&meta, raw.get()))
+    };
+    let Some((cluster, server)) = secret else { return };
+    let needs = |(id, app): &(AppId, &App)| {
+        !deletion.plan.apps.contains(id)
+            && *app.controller_namespace == *item.namespace
+            && app.destination.needs_secret(&cluster, &server)
+    };
+    let users: Vec<&App> = cx.inventory.applications().filter(needs).map(|(_, app)| app).collect();
+    if users.is_empty() {
+        return;
+    }
+    findings.push(
+        Finding::new(&META, Severity::Warn, object.clone(), "Applications deploy to a cluster that would be forgotten")
+            .check("cluster-secret")
+            .detail(format!(
+                "{object}: {} to {}; deleted without it they leave everything behind: {}",
+                if users.len() == 1 {
+                    "1 Application deploys".to_owned()
+                } else {
+                    format!("{} Applications deploy", users.len())
+                },
+                cluster,
+                named(users.iter().copied())
+            )),
+    );
+}

@@ -1,0 +1,139 @@
+//! AppProjects. An Application whose project is gone can neither be synced nor deleted: its controller looks the project
+//! up first and gives up (`controller/appcontroller.go`, start of the deletion).
+
+use std::collections::HashSet;
+
+use super::{META, count, named};
+use crate::{
+    decision::{Finding, Severity},
+    deletion::{Deletion, Fate, Item, Plan, Via, confirm},
+    facts::Facts,
+    inventory::{App, AppId, Inventory, Key, LOCAL},
+    object::{ARGO_GROUP, ObjectMeta, ObjectRef},
+    rules::Context,
+};
+
+/// An AppProject with this finalizer stays until no Application names it any more.
+const FINALIZER: &str = "resources-finalizer.argocd.argoproj.io";
+
+pub(super) fn project(
+    cx: &Context<'_>,
+    facts: &mut Facts,
+    deletion: &Deletion,
+    item: &Item,
+    findings: &mut Vec<Finding>,
+) {
+    // What goes with a Namespace or a definition is told by these.
+    if matches!(item.via, Via::Namespace(_) | Via::Definition) || deletion.is_mere_replacement() {
+        return;
+    }
+    let Some(meta) = metadata(cx, deletion, item) else { return };
+    if meta.finalizers.iter().any(|finalizer| finalizer == FINALIZER) || meta.is_terminating() {
+        return;
+    }
+    let object = ObjectRef::new(ARGO_GROUP, "AppProject", &meta.namespace, &meta.name);
+    let uses = |(_, app): &(AppId, &App)| *app.project == *meta.name && *app.controller_namespace == *meta.namespace;
+    let (inside, outside): (Vec<_>, Vec<_>) =
+        cx.inventory.applications().filter(uses).partition(|(id, _)| deletion.plan.apps.contains(id));
+    if inside.is_empty() && outside.is_empty() {
+        return;
+    }
+    match confirm(cx.inputs(), facts, &deletion.plan, item, &object) {
+        None | Some(Fate::Spared(_)) => return,
+        Some(Fate::Deleted | Fate::DeletedAlthough(_)) => {}
+    }
+    if !outside.is_empty() {
+        findings.push(used(&object, outside.iter().map(|(_, app)| *app)));
+    }
+    let order = Order::new(cx.inventory, &deletion.plan);
+    let late: Vec<&App> = inside
+        .iter()
+        .filter(|(_, app)| app.cascades && app.terminating.is_none())
+        .filter(|(_, app)| order.outlives(item, app))
+        .map(|(_, app)| *app)
+        .collect();
+    if !late.is_empty() {
+        findings.push(
+            Finding::new(&META, Severity::Warn, object.clone(), "a project goes before the Applications that need it")
+                .check("project-order")
+                .detail(format!(
+                    "{object} is gone before {}; they hang: give it a lower sync wave or the finalizer {FINALIZER}",
+                    named(late.iter().copied())
+                )),
+        );
+    }
+}
+
+fn used<'a>(object: &ObjectRef, users: impl ExactSizeIterator<Item = &'a App> + Clone) -> Finding {
+    let example = users.clone().map(App::path).min().unwrap_or_default();
+    Finding::new(&META, Severity::Deny, object.clone(), "Applications still use a project that would go")
+        .check("project")
+        .detail(format!(
+            "{object} is used by {}; without it {} can neither be synced nor deleted",
+            named(users.clone()),
+            if users.len() == 1 { "that Application".to_owned() } else { format!("these {}", count(users.len(), "Application")) }
+        ))
+        .claimed_by(users.map(App::path).collect())
+        .remedy(format!("argocd app set {example} --project OTHER   # for each Application that uses it"))
+        .remedy(format!(
+            "kubectl -n {} patch appproject {} --type merge -p '{{\"metadata\":{{\"finalizers\":[\"{FINALIZER}\"]}}}}'   # then delete it: it waits for them",
+            object.namespace, object.name
+        ))
+}
+
+/// The project's metadata: as it is deleted, or as it is known from the inventory.
+fn metadata<'a>(cx: &'a Context<'_>, deletion: &'a Deletion, item: &Item) -> Option<&'a ObjectMeta> {
+    if item.via == Via::Root {
+        return Some(&deletion.meta);
+    }
+    let is_it = |meta: &ObjectMeta| {
+        let object = ObjectRef::new(ARGO_GROUP, "AppProject", &meta.namespace, &meta.name);
+        cx.inventory.key_of(LOCAL, &object) == item.key
+    };
+    cx.inventory.projects().map(|project| &project.meta).find(|meta| is_it(meta))
+}
+
+/// In which order a cascade deletes: the objects of the highest wave first, and the next only when these are gone
+/// (`controller/sort_delete.go`).
+struct Order<'a> {
+    inventory: &'a Inventory,
+    plan: &'a Plan,
+}
+
+impl<'a> Order<'a> {
+    fn new(inventory: &'a Inventory, plan: &'a Plan) -> Self {
+        Self { inventory, plan }
+    }
+
+    /// Whether `app` is still there when the cascade that takes both deletes `project`. Applications of Applications are
+    /// waited for, so whatever holds `app` further up counts like itself. Where nothing takes both, nothing is said.
+    fn outlives(&self, project: &Item, app: &App) -> bool {
+        let mut queue = vec![self.key(app)];
+        let mut seen = HashSet::new();
+        while let Some(key) = queue.pop() {
+            let Some(item) = self.plan.item(key) else { continue };
+            if !seen.insert(key) {
+                continue;
+            }
+            for (taker, _) in &item.takers {
+                if project.takers.iter().any(|(other, _)| other == taker) {
+                    return match (self.wave(*taker, item), self.wave(*taker, project)) {
+                        (Some(app), Some(project)) => app <= project,
+                        _ => false,
+                    };
+                }
+                queue.extend(self.plan.takers.get(*taker).map(|taker| self.key(&taker.app)));
+            }
+        }
+        false
+    }
+
+    fn key(&self, app: &App) -> Key {
+        self.inventory.key_of(LOCAL, &app.object())
+    }
+
+    fn wave(&self, taker: usize, item: &Item) -> Option<i64> {
+        let app = self.inventory.app(self.plan.takers.get(taker)?.id?)?;
+        Some(app.claim(item.key)?.wave)
+    }
+}

@@ -1,0 +1,71 @@
+//! The rules. One file each, registered in [`RULES`] and nowhere else.
+//!
+//! A rule is a pure function of the request and the [`Context`]; it cannot fail and it never reads a clock or a network.
+//! A DELETE is worked out before any rule runs ([`Context::deletion`]). What else a rule has to know it asks [`Facts`] for;
+//! while an answer is out it leaves the object aside, because the rules will run again.
+
+pub mod approval;
+mod approval_integrity;
+mod context;
+mod control_plane;
+mod namespace_approval;
+pub mod namespace_content;
+mod policy;
+mod runtime_dependency;
+mod shared_claim;
+mod shared_update;
+pub mod sync_wave;
+#[cfg(test)]
+mod testing;
+
+pub use self::context::Context;
+use crate::{
+    admission::{Operation, Request},
+    decision::Finding,
+    facts::Facts,
+    policy::RuleKey,
+};
+
+/// What a rule is called and what it is about. Metrics labels, policy keys, messages and help texts come from here.
+#[derive(Debug)]
+pub struct RuleMeta {
+    /// Stable id, as it stands in messages, metrics and annotations.
+    pub id: &'static str,
+    /// Its key in the policy; `None` for a rule that no policy can weaken.
+    pub key: Option<RuleKey>,
+    /// One line for people.
+    pub summary: &'static str,
+    /// Its page, below the root of the repository.
+    pub docs: &'static str,
+    /// The operations it judges.
+    pub operations: &'static [Operation],
+}
+
+/// One rule.
+pub trait Rule: Sync {
+    /// What it is called and about.
+    fn meta(&self) -> &'static RuleMeta;
+
+    /// Whether it has anything to say about this request; cheap, decided by kind and operation.
+    fn applies(&self, request: &Request<'_>) -> bool;
+
+    /// Whether an answer without a full inventory would be a guess.
+    fn needs_inventory(&self) -> bool {
+        true
+    }
+
+    /// Adds what it finds.
+    fn check(&self, cx: &Context<'_>, facts: &mut Facts, findings: &mut Vec<Finding>);
+}
+
+/// Every rule there is.
+pub static RULES: &[&dyn Rule] = &[
+    &shared_claim::SharedClaim,
+    &namespace_approval::NamespaceApproval,
+    &shared_update::SharedUpdate,
+    &sync_wave::SyncWave,
+    &approval_integrity::ApprovalIntegrity,
+    &control_plane::ControlPlane,
+    &runtime_dependency::RuntimeDependency,
+    &policy::UsablePolicy,
+];

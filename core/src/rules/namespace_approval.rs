@@ -1,0 +1,178 @@
+//! `namespace-approval`: a Namespace goes only after someone who may say so has said so.
+
+use super::{
+    Context, Rule, RuleMeta,
+    approval::{Approval, Problem, problems_at_delete, remedies},
+    namespace_content,
+};
+use crate::{
+    admission::{Operation, Request},
+    decision::{Finding, Severity},
+    deletion::{Deletion, Fate, Stored, Via},
+    facts::{Facts, Reading},
+    inventory::LOCAL,
+    object::{ObjectMeta, ObjectRef},
+    policy::{Mode, RuleKey},
+};
+
+static META: RuleMeta = RuleMeta {
+    id: "namespace-approval",
+    key: Some(RuleKey::NamespaceApproval),
+    summary: "a Namespace goes only with a valid approval on it",
+    docs: "docs/rules/namespace-approval.md",
+    operations: &[Operation::Delete],
+};
+
+/// What it does: refuses the delete of a Namespace, alone or inside any deletion plan, that carries no valid approval.
+///
+/// Why that is bad: everything in a Namespace goes with it, whoever put it there, and a deletion cannot be taken back.
+///
+/// How to proceed: approve the Namespace (`cascade-guard approve`), then delete it before the approval ends.
+pub(super) struct NamespaceApproval;
+
+impl Rule for NamespaceApproval {
+    fn meta(&self) -> &'static RuleMeta {
+        &META
+    }
+
+    fn applies(&self, request: &Request<'_>) -> bool {
+        request.sub_resource.is_empty()
+    }
+
+    fn check(&self, cx: &Context<'_>, facts: &mut Facts, findings: &mut Vec<Finding>) {
+        let Some(deletion) = cx.deletion else { return };
+        if !deletion.judged {
+            return;
+        }
+        let before = findings.len();
+        let mut looked_into = 0;
+        for item in &deletion.plan.items {
+            if !item.kind.is("", "Namespace") || matches!(item.fate, Fate::Spared(_)) {
+                continue;
+            }
+            if item.cluster != LOCAL {
+                findings.push(elsewhere(cx, deletion, item.label().as_str(), cx.inventory.cluster_name(item.cluster)));
+                continue;
+            }
+            let object = match &item.object {
+                Some(object) => object.clone(),
+                None => ObjectRef::namespace("?"),
+            };
+            let meta = if item.via == Via::Root { Some(Ok(deletion.meta.clone())) } else { read(cx, facts, &object) };
+            match meta {
+                None => {}
+                Some(Ok(meta)) if meta.is_terminating() => {}
+                Some(Ok(meta)) => {
+                    let mut refusal = judge(cx, deletion, &object, &meta);
+                    // Whoever deletes many Namespaces at once is not kept waiting for what is in each of them.
+                    let reading = looked_into < LOOKED_INTO || cx.thorough;
+                    if reading && (refusal.is_some() || (item.via == Via::Root && deletion.root)) {
+                        looked_into += 1;
+                        look_into(cx, facts, deletion, &meta, refusal.as_mut(), findings);
+                    }
+                    findings.extend(refusal);
+                }
+                Some(Err(reason)) => {
+                    let mut finding = Finding::new(&META, Severity::Deny, object.clone(), SUMMARY)
+                        .detail(format!("{object}: whether it was approved cannot be read ({reason})"))
+                        .remedy("try again; if it stays so, look at the log of cascade-guard");
+                    finding.scopes = deletion.scopes(&object);
+                    findings.push(finding);
+                }
+            }
+        }
+        let refusals = findings[before..].iter().filter(|finding| finding.severity == Severity::Deny).count();
+        if refusals > 1 {
+            // Of many Namespaces the names matter more than a second way to approve each.
+            for finding in &mut findings[before..] {
+                finding.remedies.truncate(1);
+            }
+        }
+    }
+}
+
+/// The content of so many Namespaces is looked at for one answer.
+const LOOKED_INTO: usize = 2;
+
+const SUMMARY: &str = "a Namespace that was not approved would be deleted, with everything in it";
+
+/// Metadata of a Namespace of a plan, or why it cannot be read; `None` while the answer is out.
+pub(super) fn read(cx: &Context<'_>, facts: &mut Facts, object: &ObjectRef) -> Option<Result<ObjectMeta, String>> {
+    Some(match cx.inputs().live(facts, object)? {
+        Reading::Found(meta) => Ok((*meta).clone()),
+        // An Application lists it as synced, or it would have been spared: list and read contradict.
+        Reading::NotFound => Ok(ObjectMeta { name: object.name.clone(), ..ObjectMeta::default() }),
+        Reading::Unreadable(reason) | Reading::Forbidden(reason) => Err(reason),
+    })
+}
+
+/// The refusal of a Namespace that is not approved; `None` if it is.
+fn judge(cx: &Context<'_>, deletion: &Deletion, object: &ObjectRef, meta: &ObjectMeta) -> Option<Finding> {
+    let problems = problems(cx, deletion, meta);
+    if problems.is_empty() {
+        return None;
+    }
+    let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let mut finding =
+        Finding::new(&META, Severity::Deny, object.clone(), SUMMARY).detail(format!("{object}: {}", said.join("; ")));
+    finding.remedies.extend(remedies(meta, cx.now, cx.policy, &problems));
+    finding.scopes = deletion.scopes(object);
+    Approval::read(meta).by.clone_into(&mut finding.approved_by);
+    Some(finding)
+}
+
+/// What keeps the approval on a Namespace from counting for this delete; nothing if it counts.
+///
+/// Below an admitted cascade an approval that was valid when the cascade (or one further up that took it along) began is
+/// enough, so that one which ends half-way strands nothing. One that was written later, because the cascade came to rest at
+/// this Namespace, counts from now on like any other: seen from the beginning it would only end too far ahead.
+pub(super) fn problems(cx: &Context<'_>, deletion: &Deletion, meta: &ObjectMeta) -> Vec<Problem> {
+    let at = |time| problems_at_delete(meta, time, cx.policy, &cx.request.user.username);
+    if deletion.began.iter().any(|began| *began < cx.now && at(*began).is_empty()) {
+        return Vec::new();
+    }
+    at(cx.now)
+}
+
+/// Adds what is in a Namespace and what would keep it from going: to the refusal, or as warnings to whoever may delete it.
+/// Nothing is read for an answer that nobody hears, nor before the plan itself is known.
+fn look_into(
+    cx: &Context<'_>,
+    facts: &mut Facts,
+    deletion: &Deletion,
+    meta: &ObjectMeta,
+    refusal: Option<&mut Finding>,
+    findings: &mut Vec<Finding>,
+) {
+    let object = ObjectRef::namespace(&meta.name);
+    let warning = |check: &'static str, detail: String| {
+        let mut finding =
+            Finding::new(&META, Severity::Warn, object.clone(), "what is in the Namespace").check(check).detail(detail);
+        finding.scopes = deletion.scopes(&object);
+        finding
+    };
+    if cx.mode_of(&warning("", String::new())) == Mode::Off {
+        return;
+    }
+    let raw = cx.stored.map(Stored::raw).filter(|_| deletion.object == object);
+    let Some(content) = namespace_content::look_into(cx.inventory, facts, meta, raw, cx.thorough) else {
+        return;
+    };
+    findings.extend(content.obstacles().into_iter().map(|line| warning("obstacle", line)));
+    if let Some(refusal) = refusal {
+        refusal.notes = content.notes(&meta.name);
+        return;
+    }
+    findings.extend(content.taken_along(&meta.name).map(|line| warning("content", line)));
+    let not_all = |line| warning("not-read", format!("what is in Namespace {} was not all read: {line}", meta.name));
+    findings.extend(content.unread().map(not_all));
+}
+
+/// A Namespace on another cluster: nobody here can read its approval.
+fn elsewhere(cx: &Context<'_>, deletion: &Deletion, label: &str, cluster: &str) -> Finding {
+    let mut finding =
+        Finding::new(&META, Severity::Warn, deletion.object.clone(), "a Namespace on another cluster goes too")
+            .detail(format!("{label} on {cluster} goes too; only the guard of that cluster can ask for an approval"));
+    finding.scopes = deletion.scopes(&cx.request.target);
+    finding
+}

@@ -1,0 +1,330 @@
+//! What is in a Namespace and would go with it, and what would keep it from going: the checklist that belongs before the
+//! deletion and not after it.
+//!
+//! Claims and Applications come from the inventory; everything else is asked for in lists with a limit. What cannot be
+//! read is named as not read: an empty list means that nothing is there.
+
+pub mod finalizers;
+mod words;
+
+use std::collections::{BTreeSet, HashSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use self::finalizers::{KnownFinalizer, known};
+use crate::{
+    body::{Body, Condition},
+    facts::{Facts, ListQuestion, Reading},
+    inventory::{App, AppId, BuildKeyHasher, Inventory, Key, LOCAL},
+    object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef, null_to_default},
+};
+
+/// So many objects of a kind are read; beyond that a count is the least there is.
+const READ_AT_MOST: u32 = 100;
+/// So many kinds of custom resources are looked at for a review that somebody waits for.
+const CUSTOM_KINDS: usize = 1;
+
+/// API groups of Kubernetes itself that look like those of custom resources.
+const BUILT_IN_GROUPS: &[&str] = &[
+    "rbac.authorization.k8s.io",
+    "networking.k8s.io",
+    "storage.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "resource.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "metrics.k8s.io",
+];
+
+/// How many, as far as was counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
+pub struct Count {
+    /// So many were counted.
+    pub number: usize,
+    /// Whether there may be more.
+    pub more: bool,
+}
+
+/// Something that stays until somebody removes a finalizer from it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Held {
+    /// What.
+    #[serde(flatten)]
+    pub object: ObjectRef,
+    /// The finalizer.
+    pub finalizer: String,
+    /// What is known of that finalizer.
+    #[serde(flatten)]
+    pub known: Option<&'static KnownFinalizer>,
+}
+
+impl Held {
+    /// Whether it may hang. An unknown finalizer belongs to some controller that may be gone.
+    pub fn hangs(&self) -> bool {
+        self.known.is_none_or(|known| known.hangs)
+    }
+}
+
+/// Something that was not read, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NotRead {
+    /// What, in the plural.
+    pub what: String,
+    /// Why.
+    pub why: String,
+}
+
+/// The content of one Namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Content {
+    /// Applications that deploy into it or claim something in it.
+    pub applications: Vec<String>,
+    /// How many objects in it Applications claim.
+    pub claimed_objects: usize,
+    /// Pods that run; absent if that was not read.
+    pub running_pods: Option<Count>,
+    /// PersistentVolumeClaims that are bound.
+    pub bound_volumes: Option<Count>,
+    /// Services of type LoadBalancer.
+    pub load_balancers: Option<Count>,
+    /// Ingresses.
+    pub ingresses: Option<Count>,
+    /// What stays until somebody removes a finalizer.
+    pub held: Vec<Held>,
+    /// API services that are not available: while one is not, nobody can tell whether the Namespace is empty.
+    pub unavailable_apis: Vec<String>,
+    /// What the Namespace itself says keeps it from going.
+    pub conditions: Vec<String>,
+    /// What was not read.
+    pub not_read: Vec<NotRead>,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    #[serde(default)]
+    metadata: ObjectMeta,
+    #[serde(default, deserialize_with = "null_to_default")]
+    spec: ListedSpec,
+    #[serde(default, deserialize_with = "null_to_default")]
+    status: ListedStatus,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ListedSpec {
+    #[serde(rename = "type", deserialize_with = "null_to_default")]
+    kind: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ListedStatus {
+    #[serde(deserialize_with = "null_to_default")]
+    phase: String,
+    #[serde(deserialize_with = "null_to_default")]
+    conditions: Vec<Condition>,
+}
+
+/// Custom resources have any shape below `spec` and `status`.
+#[derive(Deserialize)]
+struct OnlyMeta {
+    #[serde(default)]
+    metadata: ObjectMeta,
+}
+
+/// Looks at the Namespace whose JSON is `raw` (or of which only the metadata are known). With `thorough` every kind of
+/// custom resource that Applications claim there is looked at, not only the first. `None` while an answer is out.
+pub fn look_into(
+    inventory: &Inventory,
+    facts: &mut Facts,
+    meta: &ObjectMeta,
+    raw: Option<&RawValue>,
+    thorough: bool,
+) -> Option<Content> {
+    let namespace = meta.name.as_str();
+    let mut lists = Lists { facts, namespace };
+    let pods = lists.list("", "Pod", "status.phase=Running");
+    let volumes = lists.list("", "PersistentVolumeClaim", "");
+    let services = lists.list("", "Service", "");
+    let ingresses = lists.list("networking.k8s.io", "Ingress", "");
+    let jobs = lists.list("batch", "Job", "");
+    let custom = custom_kinds(inventory, namespace);
+    let wanted = if thorough { custom.len() } else { CUSTOM_KINDS };
+    let customs: Vec<_> = custom.iter().take(wanted).map(|kind| (kind, lists.ask(kind, ""))).collect();
+    let apis = Lists { facts, namespace: "" }.list("apiregistration.k8s.io", "APIService", "");
+
+    // Everything is asked for before the first answer is waited for.
+    let (pods, volumes, services, ingresses, jobs, apis) = (pods?, volumes?, services?, ingresses?, jobs?, apis?);
+    let mut content = Content::default();
+    inhabitants(inventory, namespace, &mut content);
+    itself(meta, raw, &mut content);
+    content.running_pods = pods.counted(&mut content, "Pods", |_| true);
+    content.bound_volumes =
+        volumes.counted(&mut content, "PersistentVolumeClaims", |listed| listed.status.phase == "Bound");
+    content.load_balancers = services.counted(&mut content, "Services", |listed| listed.spec.kind == "LoadBalancer");
+    content.ingresses = ingresses.counted(&mut content, "Ingresses", |_| true);
+    jobs.counted(&mut content, "Jobs", |_| true);
+    unavailable(&apis, &mut content);
+    for (kind, reading) in customs {
+        custom_resources(kind, reading?, &mut content);
+    }
+    content.not_read.extend(custom.iter().skip(wanted).map(|kind| NotRead {
+        what: kind.to_string(),
+        why: "not looked at for a review; `approvals status` does".to_owned(),
+    }));
+    Some(content)
+}
+
+/// Applications that claim something in the Namespace or deploy there, and those that live there and have something to
+/// take down first.
+fn inhabitants(inventory: &Inventory, namespace: &str, content: &mut Content) {
+    let mut apps: BTreeSet<String> = BTreeSet::new();
+    // What two Applications claim is one object all the same.
+    let mut claimed: HashSet<Key, BuildKeyHasher> = HashSet::default();
+    for (id, bucket) in inventory.claims().in_namespace(LOCAL, namespace) {
+        for app in bucket.apps().filter_map(|app| inventory.app(app)) {
+            let claims = app.claims.iter().filter(|claim| claim.bucket == id && app.claims_class(claim.class));
+            claimed.extend(claims.map(|claim| claim.key));
+            apps.insert(app.path());
+        }
+    }
+    let known = |ids: &[AppId]| ids.iter().filter_map(|id| inventory.app(*id)).collect::<Vec<_>>();
+    let deploying = known(inventory.applications_to(namespace));
+    apps.extend(deploying.into_iter().filter(|app| app.cluster == LOCAL).map(App::path));
+    for app in known(inventory.applications_in(namespace)).into_iter().filter(|app| app.cascades) {
+        content.hold(app.object(), "resources-finalizer.argocd.argoproj.io");
+    }
+    content.claimed_objects = claimed.len();
+    content.applications = apps.into_iter().collect();
+}
+
+/// What stands on the Namespace itself: finalizers beside the one of the namespace controller, and the conditions by which
+/// that controller says why it cannot go on (`NamespaceDeletionDiscoveryFailure` and the like).
+fn itself(meta: &ObjectMeta, raw: Option<&RawValue>, content: &mut Content) {
+    let object = ObjectRef::namespace(&meta.name);
+    for finalizer in &meta.finalizers {
+        content.hold(object.clone(), finalizer);
+    }
+    let Some(body) = raw.map(Body::of) else { return };
+    for finalizer in body.finalizers.iter().filter(|finalizer| *finalizer != "kubernetes") {
+        content.hold(object.clone(), finalizer);
+    }
+    let held_up = body.conditions.into_iter().filter(|condition| condition.status == "True");
+    content.conditions.extend(held_up.map(|condition| format!("{}: {}", condition.kind, condition.message)));
+}
+
+/// An aggregated API that does not answer (`kube-aggregator`, condition `Available`) fails the discovery by which the
+/// namespace controller finds out what is left.
+fn unavailable(listed: &Objects, content: &mut Content) {
+    let Some(objects) = listed.objects(content, "APIServices") else { return };
+    for listed in objects {
+        let down = |condition: &Condition| condition.kind == "Available" && condition.status == "False";
+        if listed.status.conditions.iter().any(down) {
+            content.unavailable_apis.push(listed.metadata.name);
+        }
+    }
+}
+
+/// Kinds of custom resources that Applications claim in the Namespace. Applications are known from the inventory.
+fn custom_kinds(inventory: &Inventory, namespace: &str) -> BTreeSet<GroupKind> {
+    let kinds = inventory.claims().in_namespace(LOCAL, namespace).map(|(_, bucket)| &*bucket.kind);
+    let custom = |kind: &&GroupKind| {
+        kind.group.contains('.')
+            && !BUILT_IN_GROUPS.contains(&kind.group.as_str())
+            && !kind.is(ARGO_GROUP, "Application")
+    };
+    kinds.filter(custom).cloned().collect()
+}
+
+fn custom_resources(kind: &GroupKind, reading: Reading<Items>, content: &mut Content) {
+    let items = match reading {
+        Reading::Found(items) => items,
+        Reading::NotFound => return,
+        Reading::Unreadable(why) | Reading::Forbidden(why) => {
+            content.not_read.push(NotRead { what: kind.to_string(), why });
+            return;
+        }
+    };
+    for item in items.iter().filter_map(|raw| serde_json::from_str::<OnlyMeta>(raw.get()).ok()) {
+        let object = ObjectRef::new(&kind.group, &kind.kind, &item.metadata.namespace, &item.metadata.name);
+        for finalizer in &item.metadata.finalizers {
+            content.hold(object.clone(), finalizer);
+        }
+    }
+}
+
+impl Content {
+    fn hold(&mut self, object: ObjectRef, finalizer: &str) {
+        self.held.push(Held { object, finalizer: finalizer.to_owned(), known: known(finalizer) });
+    }
+}
+
+type Items = std::sync::Arc<[Box<RawValue>]>;
+
+struct Lists<'a> {
+    facts: &'a mut Facts,
+    namespace: &'a str,
+}
+
+impl Lists<'_> {
+    fn ask(&mut self, kind: &GroupKind, field_selector: &str) -> Option<Reading<Items>> {
+        self.facts.list_to_inform(ListQuestion {
+            kind: kind.clone(),
+            namespace: self.namespace.to_owned(),
+            field_selector: field_selector.to_owned(),
+            limit: READ_AT_MOST,
+        })
+    }
+
+    fn list(&mut self, group: &str, kind: &str, field_selector: &str) -> Option<Objects> {
+        let kind = GroupKind::new(group, kind);
+        let reading = self.ask(&kind, field_selector)?;
+        Some(Objects { kind, reading })
+    }
+}
+
+/// The objects of one kind, as they were read.
+struct Objects {
+    kind: GroupKind,
+    reading: Reading<Items>,
+}
+
+impl Objects {
+    /// The objects; `None`, and a note that says so, if they were not read.
+    fn objects(&self, content: &mut Content, what: &str) -> Option<Vec<Listed>> {
+        let (items, why) = match &self.reading {
+            Reading::Found(items) => (items, "the answer makes no sense"),
+            Reading::NotFound => return Some(Vec::new()),
+            Reading::Unreadable(why) | Reading::Forbidden(why) => {
+                content.not_read.push(NotRead { what: what.to_owned(), why: why.clone() });
+                return None;
+            }
+        };
+        let objects: Result<Vec<Listed>, _> = items.iter().map(|raw| serde_json::from_str(raw.get())).collect();
+        if objects.is_err() {
+            content.not_read.push(NotRead { what: what.to_owned(), why: why.to_owned() });
+        }
+        objects.ok()
+    }
+
+    /// Counts those that `counts`, and notes every finalizer.
+    fn counted(self, content: &mut Content, what: &str, counts: impl Fn(&Listed) -> bool) -> Option<Count> {
+        let objects = self.objects(content, what)?;
+        for listed in &objects {
+            let meta = &listed.metadata;
+            let object = ObjectRef::new(&self.kind.group, &self.kind.kind, &meta.namespace, &meta.name);
+            for finalizer in &meta.finalizers {
+                content.hold(object.clone(), finalizer);
+            }
+        }
+        let number = objects.iter().filter(|listed| counts(listed)).count();
+        Some(Count { number, more: objects.len() >= READ_AT_MOST as usize })
+    }
+}
+
+#[cfg(test)]
+mod tests;

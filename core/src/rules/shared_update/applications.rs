@@ -1,0 +1,221 @@
+//! Updates of Applications that take something away: prune is switched on while the list holds what another Application
+//! claims, or a child that two parents define is pointed elsewhere.
+
+use serde::Deserialize;
+
+use super::{META, claimants, listed, parties};
+use crate::{
+    admission::Object,
+    argo::{
+        Application, Class, Entry, Marker,
+        application::Spec,
+        sync_options::{self, SYNC_OPTIONS},
+        tracking::marker,
+    },
+    decision::{Finding, Severity},
+    facts::{Facts, Reading},
+    inventory::{App, LOCAL},
+    object::{ObjectRef, null_to_default},
+    policy::Scope,
+    rules::Context,
+};
+
+/// The part of an Application in which a change matters, without its long status.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Wanted {
+    #[serde(deserialize_with = "null_to_default")]
+    spec: Spec,
+    #[serde(deserialize_with = "null_to_default")]
+    operation: Operation,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Operation {
+    sync: Option<Sync>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Sync {
+    #[serde(deserialize_with = "null_to_default")]
+    prune: bool,
+    #[serde(deserialize_with = "null_to_default")]
+    dry_run: bool,
+    #[serde(deserialize_with = "null_to_default")]
+    sync_options: Vec<String>,
+    /// Only these objects are synced, all where it is empty.
+    #[serde(deserialize_with = "null_to_default")]
+    resources: Vec<Selected>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Selected {
+    group: String,
+    kind: String,
+    namespace: String,
+    name: String,
+}
+
+impl Wanted {
+    fn prunes_by_itself(&self) -> bool {
+        let policy = &self.spec.sync_policy;
+        policy.automated.as_ref().is_some_and(|automated| automated.enabled != Some(false) && automated.prune)
+            && sync_options::in_list(&policy.sync_options, "Prune") != Some("false")
+    }
+
+    /// The sync that was asked for, if it prunes.
+    fn pruning_sync(&self) -> Option<&Sync> {
+        self.operation.sync.as_ref().filter(|sync| {
+            sync.prune && !sync.dry_run && sync_options::in_list(&sync.sync_options, "Prune") != Some("false")
+        })
+    }
+}
+
+impl Selected {
+    /// Mirrors `HasIdentity` of `types.go`: a selection without a namespace means any.
+    fn is(&self, entry: &Entry<'_>) -> bool {
+        self.group == entry.group
+            && self.kind == entry.kind
+            && self.name == entry.name
+            && (self.namespace.is_empty() || self.namespace == entry.namespace)
+    }
+}
+
+pub(super) fn check(
+    cx: &Context<'_>,
+    facts: &mut Facts,
+    old: &Object<'_>,
+    new: &Object<'_>,
+    findings: &mut Vec<Finding>,
+) -> Result<(), serde_json::Error> {
+    if !cx.policy.watches_applications_in(&new.meta.namespace) {
+        return Ok(());
+    }
+    let (before, after): (Wanted, Wanted) = (old.decode()?, new.decode()?);
+    let by_itself = after.prunes_by_itself() && !before.prunes_by_itself();
+    let asked = after.pruning_sync().filter(|_| before.pruning_sync().is_none());
+    if by_itself || asked.is_some() {
+        let application: Application<'_> = new.decode()?;
+        let selected = |entry: &Entry<'_>| {
+            by_itself
+                || asked.is_some_and(|sync| {
+                    sync.resources.is_empty() || sync.resources.iter().any(|selected| selected.is(entry))
+                })
+        };
+        prune(cx, facts, &application, selected, findings);
+    }
+    repointed(cx, old, new, &before.spec, &after.spec, findings);
+    Ok(())
+}
+
+/// What is listed to be pruned and is claimed by another Application is that other's loss.
+fn prune(
+    cx: &Context<'_>,
+    facts: &mut Facts,
+    application: &Application<'_>,
+    selected: impl Fn(&Entry<'_>) -> bool,
+    findings: &mut Vec<Finding>,
+) {
+    let inventory = cx.inventory;
+    let pruning = inventory.examine(application);
+    for entry in application.status.resources.iter().filter(|entry| entry.class() == Class::Prune && selected(entry)) {
+        let object = inventory.normalise(entry.object());
+        let key = inventory.key_of(pruning.cluster, &object);
+        let others: Vec<String> = inventory
+            .claimants(key, cx.policy)
+            .filter_map(|id| inventory.app(id))
+            .filter(|app| (&app.namespace, &app.name) != (&pruning.namespace, &pruning.name))
+            .map(App::path)
+            .collect();
+        if others.is_empty() || (pruning.cluster == LOCAL && !is_pruned(cx, facts, &pruning, &object)) {
+            continue;
+        }
+        let (path, wanted_by) = (pruning.path(), listed(&others));
+        let mut finding = Finding::new(
+            &META,
+            Severity::Deny,
+            object.clone(),
+            format!("switching on prune for {path} deletes what other Applications claim"),
+        )
+        .check("prune")
+        .detail(format!("{object} (claimed by {wanted_by}) would be pruned by {path}"))
+        .remedy(format!("sync {wanted_by} first: it takes the object over, and the prune of {path} passes it by"))
+        .remedy(format!(
+            "kubectl annotate {} {}{} {SYNC_OPTIONS}=Prune=false   # or keep it so",
+            object.kind.to_string().to_lowercase(),
+            object.name,
+            if object.namespace.is_empty() { String::new() } else { format!(" -n {}", object.namespace) }
+        ));
+        finding.scopes = vec![Scope::of(&object, Some(&pruning.project))];
+        finding.claimants = others;
+        findings.push(finding);
+    }
+}
+
+/// Whether the live object would really go. The list may be older than the moment at which another Application took the
+/// object over, and `Prune=false` counts on the live object. What is not found or cannot be read is taken to go, because
+/// the list says so; while the answer is out nothing is said.
+fn is_pruned(cx: &Context<'_>, facts: &mut Facts, pruning: &App, object: &ObjectRef) -> bool {
+    let Some(reading) = facts.metadata(object) else { return false };
+    let Reading::Found(meta) = reading else { return true };
+    let kept = sync_options::in_annotation(meta.annotation(SYNC_OPTIONS), "Prune") == Some("false");
+    let taken_over = match marker(&meta, cx.inventory.settings(&pruning.controller_namespace)) {
+        Marker::Instance(instance) => instance != &*pruning.instance,
+        Marker::None => true,
+        Marker::Unknown => false,
+    };
+    !kept && !taken_over
+}
+
+/// A child that two parents define follows the one that synced last, and deploys something else when that changes.
+fn repointed(
+    cx: &Context<'_>,
+    old: &Object<'_>,
+    new: &Object<'_>,
+    before: &Spec,
+    after: &Spec,
+    findings: &mut Vec<Finding>,
+) {
+    let sources = |spec: &Spec| match &spec.sources {
+        Some(sources) if !sources.is_empty() => sources.iter().map(|source| source.whole).collect(),
+        _ => vec![spec.source.unwrap_or_default().whole],
+    };
+    let changed: Vec<&str> = [
+        ("source", sources(before) != sources(after)),
+        ("destination", !before.destination.same_as(&after.destination)),
+        ("project", project(before) != project(after)),
+    ]
+    .into_iter()
+    .filter_map(|(what, changed)| changed.then_some(what))
+    .collect();
+    if changed.is_empty() {
+        return;
+    }
+    let target = &cx.request.target;
+    let parents = claimants(cx, cx.inventory.key_of(LOCAL, target));
+    if parents.len() < 2 {
+        return;
+    }
+    let (syncing, others) = parties(cx, &parents, &old.meta, &new.meta);
+    let paths: Vec<String> = others.iter().map(|app| app.path()).collect();
+    let by = syncing.map(|app| format!(", set by {}", app.path())).unwrap_or_default();
+    let mut finding = Finding::new(
+        &META,
+        Severity::Warn,
+        target.clone(),
+        "an Application that several others define is pointed elsewhere",
+    )
+    .check("repointed")
+    .detail(format!("{target} (defined by {} too) has another {}{by}", listed(&paths), changed.join(", ")));
+    finding.scopes = vec![Scope::of(target, Some(project(after)))];
+    finding.claimants = paths;
+    findings.push(finding);
+}
+
+/// An Application that names no AppProject belongs to `default`.
+fn project(spec: &Spec) -> &str {
+    if spec.project.is_empty() { "default" } else { &spec.project }
+}

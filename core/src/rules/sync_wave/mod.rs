@@ -1,0 +1,308 @@
+//! `sync-wave`: hooks whose phase and wave can never work.
+//!
+//! A hook that needs what its own Application creates only later hangs a sync without an error. The rule judges hooks on
+//! their way into a cluster; [`judge`] is the same judgement over any [`Surroundings`], such as a folder of manifests.
+
+mod cluster;
+mod dependency;
+pub mod fixes;
+mod lifecycle;
+pub mod needs;
+pub mod producers;
+mod remedies;
+mod subject;
+mod syntax;
+
+use self::{
+    cluster::{Cluster, Home, home},
+    needs::Need,
+};
+pub use self::{
+    cluster::{elsewhere, is_kept},
+    dependency::{Late, late},
+    subject::{Origin, Plan, Presence, Subject, Surroundings},
+};
+use super::{Context, Rule, RuleMeta};
+use crate::{
+    admission::{Object, Operation, Request},
+    argo::hook::{ANNOTATIONS, DELETE_POLICY, HELM_HOOK, HOOK, Hook, SYNC_WAVE},
+    decision::{Finding, Severity},
+    facts::Facts,
+    inventory::App,
+    object::ObjectMeta,
+    policy::{RuleKey, Scope},
+};
+
+/// What the rule is called and about.
+pub static META: RuleMeta = RuleMeta {
+    id: "sync-wave",
+    key: Some(RuleKey::SyncWave),
+    summary: "Hooks whose phase and wave can never work",
+    docs: "docs/rules/sync-wave.md",
+    operations: &[Operation::Create, Operation::Update],
+};
+
+/// Every check, on admission or offline.
+pub const CHECKS: [&str; 35] = [
+    "malformed-wave",
+    "unknown-hook",
+    "depends-on-later",
+    "wave-contradicts-phase",
+    "annotation-no-text",
+    "same-name",
+    "earlier-install",
+    "nobody-creates",
+    "producer-later",
+    "producer-elsewhere",
+    "other-application",
+    "comes-later",
+    "perhaps-later",
+    "unknown-order",
+    "being-deleted",
+    "not-read",
+    "removed-first",
+    "unseen",
+    "no-deadline",
+    "no-backoff-limit",
+    "generated-name",
+    "claim-is-hook",
+    "application-is-hook",
+    "namespace-is-hook",
+    "definition-is-hook",
+    "hook-in-use",
+    "policies-add-up",
+    "unknown-policy",
+    "idle-skip",
+    "malformed-weight",
+    "unreadable",
+    "moved-forward",
+    "namespace-by-option",
+    "namespace-missing",
+    "bad-ignore",
+];
+
+/// The rule.
+#[derive(Debug)]
+pub struct SyncWave;
+
+impl Rule for SyncWave {
+    fn meta(&self) -> &'static RuleMeta {
+        &META
+    }
+
+    fn applies(&self, request: &Request<'_>) -> bool {
+        let Some(object) = &request.object else { return false };
+        let marked = |meta: &ObjectMeta| [HOOK, HELM_HOOK, SYNC_WAVE].iter().any(|key| meta.annotation(key).is_some());
+        request.sub_resource.is_empty()
+            && marked(&object.meta)
+            // Argo CD manages no object that has an owner. A Deployment's annotations are copied to its ReplicaSets.
+            && object.meta.owner_references.is_empty()
+            && !object.meta.is_terminating()
+            && !request.old_object.as_ref().is_some_and(|old| old.meta.is_terminating())
+    }
+
+    /// Annotations are judged without one.
+    fn needs_inventory(&self) -> bool {
+        false
+    }
+
+    fn check(&self, cx: &Context<'_>, facts: &mut Facts, findings: &mut Vec<Finding>) {
+        let request = cx.request;
+        let Some(object) = &request.object else { return };
+        if Hook::of(&object.meta).is_none() {
+            if changes_annotations(request, &object.meta) {
+                syntax::check_plain(&request.target.clone().or_generated(&object.meta), &object.meta, findings);
+            }
+            return;
+        }
+        let target = request.target.clone().or_generated(&object.meta);
+        let mut subject = Subject::new(target, &object.meta, object.raw, Origin::Cluster);
+        let change = Change::of(request, &subject);
+        if change.is_idle() {
+            return;
+        }
+        let home = home(cx, &subject.object, &object.meta);
+        let meant_for_argo = [HOOK, SYNC_WAVE, DELETE_POLICY].iter().any(|key| object.meta.annotation(key).is_some());
+        if matches!(home, Home::Unmarked) && !meant_for_argo {
+            // A release that Helm itself installs.
+            return;
+        }
+        change.keep_new(&mut subject);
+        let mut found = Vec::new();
+        judge_alone(&subject, change.annotations, &mut found);
+        let runs = subject.stage.is_some();
+        if runs && !cx.inventory.is_ready() {
+            found.extend(cx.not_ready(&META));
+        } else if runs && !found.iter().any(|finding| finding.severity == Severity::Deny) {
+            judge_around(cx, facts, &subject, &home, &mut found);
+        }
+        soften(&subject, &home, &mut found);
+        by_project(&home, &mut found);
+        findings.append(&mut found);
+    }
+}
+
+/// Judges a subject and its place among everything else. The caller says what is around it; without that only the subject
+/// itself is judged.
+pub fn judge(subject: &Subject<'_>, around: Option<&mut dyn Surroundings>, findings: &mut Vec<Finding>) {
+    if subject.hook.is_some() {
+        judge_alone(subject, true, findings);
+    } else {
+        syntax::check_plain(&subject.object, subject.meta, findings);
+    }
+    if let Some(around) = around {
+        judge_order(subject, around, findings);
+    }
+}
+
+/// What the subject alone shows.
+fn judge_alone(subject: &Subject<'_>, lifecycle: bool, findings: &mut Vec<Finding>) {
+    syntax::check(subject, findings);
+    if lifecycle {
+        lifecycle::check(subject, findings);
+    }
+}
+
+/// What only its surroundings show.
+fn judge_order(subject: &Subject<'_>, around: &mut dyn Surroundings, findings: &mut Vec<Finding>) {
+    let Some(stage) = subject.stage else { return };
+    match &subject.work {
+        Ok(work) => {
+            let needs: Vec<&Need> = work.needs.iter().collect();
+            dependency::check(subject, stage, &needs, around, findings);
+        }
+        Err(problem) => findings.push(lifecycle::warn(
+            subject,
+            "unreadable",
+            "its spec does not have the shape of its kind, so that its needs cannot be read",
+            format!("what {} needs cannot be read: {problem}", subject.object),
+        )),
+    }
+}
+
+/// Judges against the Application that the marker names. Where several share that name, only what all of them contradict
+/// is refused.
+fn judge_around(
+    cx: &Context<'_>,
+    facts: &mut Facts,
+    subject: &Subject<'_>,
+    home: &Home<'_>,
+    findings: &mut Vec<Finding>,
+) {
+    let apps = match home {
+        Home::Known(apps) => apps.as_slice(),
+        Home::Unknown(name) => return findings.push(unseen(subject, &format!("Application {name} is not known here"))),
+        Home::Unmarked => return findings.push(unseen(subject, "it names no Application")),
+    };
+    let (blind, seeing): (Vec<_>, Vec<_>) = apps.iter().partition(|(_, app)| app.never_compared);
+    let mut answers: Vec<Vec<Finding>> = Vec::new();
+    for (id, app) in seeing {
+        let mut found = Vec::new();
+        judge_order(subject, &mut Cluster { cx, facts: &mut *facts, id, app }, &mut found);
+        for finding in &mut found {
+            finding.scopes = vec![Scope::of(&subject.object, Some(&app.project))];
+        }
+        answers.push(found);
+    }
+    if let Some((_, app)) = blind.first() {
+        answers.push(vec![unseen(subject, &format!("Application {} was never compared", app.path()))]);
+    }
+    let refuses = |found: &Vec<Finding>| found.iter().any(|finding| finding.severity == Severity::Deny);
+    if answers.iter().all(refuses) {
+        findings.extend(answers.into_iter().next().unwrap_or_default());
+        return;
+    }
+    let alone = answers.len() == 1;
+    for mut finding in answers.into_iter().flatten() {
+        if !alone {
+            finding.severity = Severity::Warn;
+        }
+        if !findings.iter().any(|known| known.check == finding.check && known.detail == finding.detail) {
+            findings.push(finding);
+        }
+    }
+}
+
+fn unseen(subject: &Subject<'_>, why: &str) -> Finding {
+    lifecycle::warn(
+        subject,
+        "unseen",
+        "the hook was judged by itself: what else its Application creates, and when, could not be seen",
+        format!("judged by itself only, not its order against other objects: {why}"),
+    )
+}
+
+/// Hooks of a deletion are first seen when the deletion waits for them: refusing one then hangs it.
+fn soften(subject: &Subject<'_>, home: &Home<'_>, findings: &mut [Finding]) {
+    let Home::Known(apps) = home else { return };
+    let of_deletion = subject.hook.iter().flat_map(|hook| &hook.phases).any(|phase| phase.is_deletion());
+    let waiting = |(_, app): &(_, &App)| app.terminating.is_some();
+    if of_deletion && apps.iter().any(waiting) {
+        for finding in findings {
+            finding.severity = Severity::Warn;
+        }
+    }
+}
+
+/// The project of the hook's Application counts for everything that was found, not only for what its list shows.
+fn by_project(home: &Home<'_>, findings: &mut [Finding]) {
+    let Home::Known(apps) = home else { return };
+    for finding in findings.iter_mut().filter(|finding| finding.scopes.iter().all(|scope| scope.project.is_none())) {
+        finding.scopes = apps.iter().map(|(_, app)| Scope::of(&finding.object, Some(&app.project))).collect();
+    }
+}
+
+/// The object as it was, on UPDATE.
+fn updated<'a, 'b>(request: &'a Request<'b>) -> Option<&'a Object<'b>> {
+    request.old_object.as_ref().filter(|_| request.operation == Operation::Update)
+}
+
+/// Whether an annotation is new or differs that places the object or says when it goes.
+fn changes_annotations(request: &Request<'_>, meta: &ObjectMeta) -> bool {
+    updated(request).is_none_or(|old| ANNOTATIONS.iter().any(|key| old.meta.annotation(key) != meta.annotation(key)))
+}
+
+/// What a request changes that matters here.
+struct Change {
+    /// Whether an annotation differs that places the object or says when it goes.
+    annotations: bool,
+    /// What the object needed before.
+    before: Vec<Need>,
+    /// Whether it needs something new, or cannot be read.
+    needs: bool,
+}
+
+impl Change {
+    fn of(request: &Request<'_>, subject: &Subject<'_>) -> Self {
+        let Some(old) = updated(request) else {
+            return Self { annotations: true, before: Vec::new(), needs: true };
+        };
+        let annotations = changes_annotations(request, subject.meta);
+        let before = Self::before(request, old);
+        let needs = match &subject.work {
+            Ok(work) => work.needs.iter().any(|need| !before.contains(need)),
+            Err(_) => false,
+        };
+        Self { annotations, before, needs }
+    }
+
+    fn before(request: &Request<'_>, old: &Object<'_>) -> Vec<Need> {
+        needs::read(&request.target.kind, &old.meta.namespace, old.raw).map(|work| work.needs).unwrap_or_default()
+    }
+
+    fn is_idle(&self) -> bool {
+        !self.annotations && !self.needs
+    }
+
+    /// Where only the needs grew, what was there before is not judged again.
+    fn keep_new(&self, subject: &mut Subject<'_>) {
+        if let (false, Ok(work)) = (self.annotations, &mut subject.work) {
+            work.needs.retain(|need| !self.before.contains(need));
+        }
+    }
+}
+
+#[cfg(test)]
+mod property;
+#[cfg(test)]
+mod tests;

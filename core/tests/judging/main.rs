@@ -1,0 +1,21 @@
+//! The core, tested as its callers use it: recordings, situations, properties, and that every rule is complete.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::needless_pass_by_value,
+    reason = "a test that panics has failed, and says where"
+)]
+
+mod approval;
+mod approvals;
+mod cascades;
+mod control_plane;
+mod deletes;
+mod properties;
+mod recordings;
+mod replay;
+mod rules;
+mod runtime_dependency;
+mod support;
+mod world;

@@ -1,0 +1,26 @@
+//! Acceptance cases from public incidents, the audit, and the comparison of two Applications, through the library.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::needless_pass_by_value, reason = "a test that panics has failed")]
+
+mod audit;
+mod cases;
+mod overlap;
+#[allow(dead_code, reason = "the core's own tests use the rest of it")]
+#[path = "../../core/tests/judging/support.rs"]
+mod support;
+#[allow(dead_code, reason = "the core's own tests use the rest of it")]
+#[path = "../../core/tests/judging/world.rs"]
+mod world;
+
+use cascade_guard::audit::{self as scanning, Document, Options, World};
+use cascade_guard_core::{policy::Policy, snapshot::Snapshot};
+use jiff::Timestamp;
+
+/// Audits the objects of a snapshot.
+fn audited(snapshot: &Snapshot, policy: &Policy, now: Timestamp) -> Document {
+    let inventory = snapshot.inventory(policy, (7, 8));
+    let objects = snapshot.subjects();
+    let world = World { view: &inventory, source: snapshot, policy, now, objects: &objects };
+    let found = futures::executor::block_on(scanning::scan(&world, &Options::default(), &|_| {}));
+    Document::new(found, now, None)
+}
