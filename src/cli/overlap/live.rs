@@ -9,7 +9,7 @@ use cascade_guard_core::{
         sync_options::{HELM_RESOURCE_POLICY, SYNC_OPTIONS, in_annotation},
         tracking,
     },
-    deletion::{Fate, Inputs, Item, Plan, Root, Via},
+    deletion::{self, Fate, Inputs, Item, Plan, Root, Via},
     facts::{Facts, Reading},
     inventory::{App, AppId, Held, Key, LOCAL},
     object::{ObjectMeta, ObjectRef},
@@ -22,7 +22,7 @@ pub(super) fn compare(inputs: Inputs<'_>, facts: &mut Facts, a: AppId, b: AppId)
     let mut report = Report { a: from.path(), b: to.path(), ..Report::default() };
     // Everything is asked before the first answer is waited for.
     let texts = (whole(facts, from, &mut report.notes), whole(facts, to, &mut report.notes));
-    let plan = Plan::new(inputs, facts, &Root::Known(a), &HashSet::new(), None);
+    let plan = deletion::build(inputs, facts, &Root::Known(a), &HashSet::new(), None);
     let (Some(from_text), Some(to_text)) = texts else { return report };
     let (Ok(from_whole), Ok(to_whole)) = (
         serde_json::from_str::<Application<'_>>(from_text.get()),
