@@ -1,10 +1,9 @@
-//! Acceptance cases from public incidents, the audit, and the comparison of two Applications, through the library.
+//! Acceptance cases from public incidents, and the audit, through the library.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::needless_pass_by_value, reason = "a test that panics has failed")]
 
 mod audit;
 mod cases;
-mod overlap;
 #[allow(dead_code, reason = "the core's own tests use the rest of it")]
 #[path = "../../core/tests/judging/support.rs"]
 mod support;

@@ -20,7 +20,7 @@ use cascade_guard_core::{
     admission::{Request, UserInfo, decode},
     argo::application::CASCADE_FINALIZERS,
     decision::{Decision, Effect, render},
-    deletion::{Deletion, Fate, Item, Plan},
+    deletion::{Deletion, Item, Plan},
     inventory::{Inventory, LOCAL},
     judge::{Case, Inquiry, Judgement},
     object::ObjectRef,
@@ -244,13 +244,7 @@ fn report(request: &Request<'_>, decision: &Decision, deletion: Option<&Deletion
 
 fn row(plan: &Plan, item: &Item, inventory: &Inventory) -> Row {
     let unnamed = || ObjectRef::new(&item.kind.group, &item.kind.kind, &item.namespace, "");
-    let (fate, why) = match &item.fate {
-        Fate::Spared(reason) => ("spared", reason.to_string()),
-        Fate::DeletedAlthough(why) if item.claimants.is_empty() => ("deleted", why.clone()),
-        Fate::DeletedAlthough(why) => ("contested", why.clone()),
-        Fate::Deleted if item.claimants.is_empty() => ("deleted", String::new()),
-        Fate::Deleted => ("contested", String::new()),
-    };
+    let (fate, why) = item.outcome();
     let takers: BTreeSet<String> = plan.takers_of(item).map(|taker| taker.app.path()).collect();
     Row {
         object: item.object.clone().unwrap_or_else(unnamed),
