@@ -20,6 +20,7 @@ mod review;
 mod revoke;
 mod serve;
 mod target;
+mod thorough;
 mod world;
 
 use std::process::ExitCode;

@@ -3,7 +3,6 @@
 use cascade_guard::{
     audit,
     audit::{ApprovalState, Document},
-    cli::plan::delete_review,
 };
 use cascade_guard_core::{
     admission,
@@ -293,7 +292,7 @@ fn reviewed(
 ) -> Decision {
     let inventory = world.inventory(policy, (7, 8));
     let user = admission::UserInfo { username: "kubectl-user".to_owned(), ..admission::UserInfo::default() };
-    let body = delete_review(object, &world.json_of(object).unwrap(), &user).unwrap();
+    let body = admission::delete_review(object, &world.json_of(object).unwrap(), &user).unwrap();
     let request = admission::decode(&body).unwrap();
     judge_at_hand(Case::new(&request, policy, now()), &inventory, world).decision
 }

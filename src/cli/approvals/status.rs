@@ -9,14 +9,14 @@ use serde::Serialize;
 use super::{
     super::{
         output::{self, Format},
-        plan::{delete_review, examine},
+        thorough,
     },
     Clock,
     list::{Row, row},
 };
 use crate::judge::{Source, settle};
 use cascade_guard_core::{
-    admission::{UserInfo, decode},
+    admission::{UserInfo, decode, delete_review},
     decision::Effect,
     facts::Reading,
     inventory::Inventory,
@@ -124,9 +124,10 @@ async fn judged(
 ) -> anyhow::Result<(bool, Vec<Refusal>)> {
     let object = ObjectRef::namespace(&meta.name);
     let json = world.json_of(&object).with_context(|| format!("there is no {object}"))?;
-    let body = delete_review(&object, &json, &UserInfo::default())?;
+    let body =
+        delete_review(&object, &json, &UserInfo::default()).with_context(|| format!("{object} cannot be read"))?;
     let request = decode(&body)?;
-    let (decision, _) = examine(&request, inventory, policy, source, now).await;
+    let decision = thorough::judge(&request, inventory, policy, source, now).await.decision;
     let own = RuleKey::NamespaceApproval;
     let refused = decision.outcomes.iter().filter(|outcome| outcome.effect == Effect::Refused);
     // The approval of the Namespace itself has lines of its own; one that goes along and is not approved has none.

@@ -3,21 +3,21 @@
 
 mod table;
 
-use std::{fs, path::Path, process::ExitCode, time::Duration};
+use std::{fs, path::Path, process::ExitCode};
 
 use anyhow::{Context as _, bail, ensure};
 
 use super::{
     live::{ClusterArgs, Opened},
     output::{self, Format},
+    thorough,
     world::WorldArgs,
 };
-use crate::{judge::settle, snapshot};
+use crate::snapshot;
 use cascade_guard_core::{
     deletion::Inputs,
     facts::Facts,
     inventory::{App, AppId, Inventory},
-    judge::Inquiry,
     overlap::{Comparison, Direction, Manifests, compare_applications, compare_manifests, compare_with_manifests},
 };
 
@@ -38,12 +38,6 @@ pub struct Args {
     #[command(flatten)]
     cluster: ClusterArgs,
 }
-
-/// At most this many objects are read for one comparison.
-const MAX_READS: usize = 100_000;
-
-/// At most this long a comparison waits for reads.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One side of the comparison.
 enum Side {
@@ -91,7 +85,7 @@ async fn compare(args: &Args) -> anyhow::Result<Comparison> {
 /// Repeats `compare` until it asks nothing any more.
 async fn asking(world: &Opened, compare: impl Fn(Inputs<'_>, &mut Facts) -> Comparison) -> Comparison {
     let inputs = Inputs { inventory: &world.inventory, policy: &world.policy, thorough: false };
-    settle(Inquiry::with_limit(MAX_READS), world, || PATIENCE, |facts| compare(inputs, facts)).await
+    thorough::settle(world, |facts| compare(inputs, facts)).await
 }
 
 /// Finds the side that a person means by `word`: an Application, or else a path.

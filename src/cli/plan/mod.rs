@@ -2,29 +2,27 @@
 
 mod tree;
 
-use std::{collections::BTreeSet, process::ExitCode, time::Duration};
+use std::{collections::BTreeSet, process::ExitCode};
 
 use anyhow::Context as _;
 use serde::Serialize;
-use serde_json::{json, value::RawValue};
 
 use super::{
     approvals::status,
     live::{ClusterArgs, Opened},
     output::{self, Format},
     target::{ObjectArgs, UserArgs},
+    thorough,
     world::WorldArgs,
 };
-use crate::judge::{Source, View, look};
 use cascade_guard_core::{
-    admission::{Request, UserInfo, decode},
+    admission::{Request, decode, delete_review},
     argo::application::CASCADE_FINALIZERS,
     decision::{Decision, Effect, render},
     deletion::{Deletion, Item, Plan},
     inventory::{Inventory, LOCAL},
-    judge::{Case, Inquiry, Judgement},
+    judge::Verdict,
     object::ObjectRef,
-    policy::Policy,
     rules::namespace_content::{Held, finalizers::known},
 };
 
@@ -42,9 +40,6 @@ pub struct Args {
     #[command(flatten)]
     cluster: ClusterArgs,
 }
-
-/// So many objects are read for a plan that somebody looks at.
-const MAX_READS: usize = 100_000;
 
 /// One object of the plan, as it is printed.
 #[derive(Debug, Serialize)]
@@ -122,9 +117,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 async fn show(args: &Args) -> anyhow::Result<ExitCode> {
     let world = Opened::new(&args.world, &args.cluster).await?;
     let (object, json) = world.find(args.object.wanted()?).await?;
-    let body = delete_review(&object, &json, &args.user.user(world.client()).await?)?;
+    let user = args.user.user(world.client()).await?;
+    let body = delete_review(&object, &json, &user).with_context(|| format!("{object} cannot be read"))?;
     let request = decode(&body)?;
-    let (decision, deletion) = examine(&request, &world.inventory, &world.policy, &world, args.world.now()).await;
+    let Verdict { decision, deletion } =
+        thorough::judge(&request, &world.inventory, &world.policy, &world, args.world.now()).await;
     let mut report = report(&request, &decision, deletion.as_ref(), &world.inventory);
     report.hanging = hanging(&report.objects, &world).await;
     match args.output {
@@ -134,47 +131,6 @@ async fn show(args: &Args) -> anyhow::Result<ExitCode> {
         Format::Json | Format::Yaml => output::structured(args.output, &report)?,
     }
     Ok(ExitCode::from(u8::from(!report.allowed)))
-}
-
-/// The rest of a request around the stored object.
-#[derive(Serialize)]
-struct DeleteRequest<'a> {
-    #[serde(flatten)]
-    rest: serde_json::Value,
-    #[serde(rename = "oldObject")]
-    old_object: &'a RawValue,
-}
-
-/// A review of the DELETE of `object`, whose JSON is `raw`.
-///
-/// # Errors
-/// When `raw` is no JSON.
-pub fn delete_review(object: &ObjectRef, raw: &str, user: &UserInfo) -> anyhow::Result<Vec<u8>> {
-    let old_object: &RawValue = serde_json::from_str(raw).with_context(|| format!("{object} cannot be read"))?;
-    let kind = json!({"group": object.kind.group, "version": "v1", "kind": object.kind.kind});
-    let rest = json!({
-        "uid": "plan", "kind": kind, "operation": "DELETE", "name": object.name, "namespace": object.namespace,
-        "userInfo": user, "object": null, "dryRun": true,
-    });
-    let request = serde_json::value::to_raw_value(&DeleteRequest { rest, old_object })?;
-    Ok(serde_json::to_vec(
-        &json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}),
-    )?)
-}
-
-/// Judges a DELETE and finds out everything it takes.
-pub async fn examine(
-    request: &Request<'_>,
-    inventory: &impl View,
-    policy: &Policy,
-    source: &impl Source,
-    now: jiff::Timestamp,
-) -> (Decision, Option<Deletion>) {
-    let case = Case { thorough: true, ..Case::new(request, policy, now) };
-    let mut judgement = Judgement::new(case, inventory.is_fixed());
-    let inquiry = Inquiry::with_limit(MAX_READS);
-    let decision = look(&mut judgement, inquiry, inventory, source, || Duration::from_secs(60)).await;
-    (decision, judgement.into_deletion())
 }
 
 /// So many Namespaces are looked into.
