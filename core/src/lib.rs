@@ -16,6 +16,7 @@ pub mod facts;
 pub mod inventory;
 pub mod judge;
 pub mod lint;
+pub mod namespace;
 pub mod object;
 pub mod overlap;
 pub mod policy;

@@ -9,9 +9,9 @@ use super::{Options, World};
 use crate::judge::View;
 use cascade_guard_core::{
     inventory::{Inventory, LOCAL},
+    namespace::approval,
     object::{ObjectMeta, ObjectRef},
     policy::{Mode, Policy, Resolved, RuleKey, Subject},
-    rules::approval,
 };
 
 /// The rules that stand between a Namespace and its end.

@@ -14,16 +14,16 @@ use serde_json::{Value, json};
 use super::{
     approvals::{Clock, status},
     live::{self, ClusterArgs, Live},
-    output,
+    output, thorough,
     world::PolicyArgs,
 };
 use cascade_guard_core::{
-    object::ObjectMeta,
-    policy::{POLICY_NAME, Policy},
-    rules::approval::{
+    namespace::approval::{
         APPROVAL_KEYS, APPROVE_GROUP, APPROVE_RESOURCE, APPROVE_VERB, APPROVED_BY, APPROVED_UID, APPROVED_UNTIL,
         Approval, REASON, how_to_check_the_right,
     },
+    object::ObjectMeta,
+    policy::{POLICY_NAME, Policy},
 };
 
 /// Under this name the API server keeps what `approve` and `revoke` write.
@@ -197,8 +197,7 @@ async fn confirmed(meta: &ObjectMeta, client: &Client, policy: &Policy) -> anyho
     let live = Live::new(client.clone()).await?;
     let world = live.world_of(&meta.name).await?;
     let inventory = world.snapshot.inventory(policy, (0, 0));
-    let mut content =
-        status::content(meta, &inventory, &live).await.context("what is in the Namespace cannot be found out")?;
+    let mut content = thorough::namespace_content(meta, &inventory, &live).await?;
     content.not_read.extend(world.not_read);
     output::aside(&format!("Namespace {} (UID {})\n{}", meta.name, meta.uid, status::checklist(&content, false)));
     let answer = output::ask(&format!("Type the name of the Namespace to approve its deletion ({}): ", meta.name))?;

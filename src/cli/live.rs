@@ -29,9 +29,9 @@ use cascade_guard_core::{
     argo::Application,
     facts::{Answer, Question, Reading},
     inventory::Inventory,
+    namespace::content::NotRead,
     object::{ARGO_GROUP, GroupKind, ObjectRef, RBAC_GROUP},
     policy::{GuardPolicy, GuardPolicySpec, Mode, POLICY_NAME, Policy},
-    rules::namespace_content::NotRead,
     snapshot::Snapshot,
 };
 

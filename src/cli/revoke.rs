@@ -7,7 +7,7 @@ use super::{
     live::ClusterArgs,
     output,
 };
-use cascade_guard_core::rules::approval::{APPROVAL_KEYS, Approval};
+use cascade_guard_core::namespace::approval::{APPROVAL_KEYS, Approval};
 
 /// Arguments of `revoke`.
 #[derive(Debug, clap::Args)]

@@ -10,17 +10,15 @@ mod tests;
 
 use jiff::Timestamp;
 
-use super::{
-    Context, Rule, RuleMeta,
-    approval::{
-        APPROVAL_KEYS, APPROVE_GROUP, APPROVE_RESOURCE, APPROVE_VERB, APPROVED_BY, APPROVED_UID, APPROVED_UNTIL,
-        Approval, Problem, how_to_approve, how_to_check_the_right,
-    },
-};
+use super::{Context, Rule, RuleMeta};
 use crate::{
     admission::{Object, Operation, Request},
     decision::{Finding, Severity},
     facts::{AccessQuestion, Facts, Reading},
+    namespace::approval::{
+        APPROVAL_KEYS, APPROVE_GROUP, APPROVE_RESOURCE, APPROVE_VERB, APPROVED_BY, APPROVED_UID, APPROVED_UNTIL,
+        Approval, Problem, how_to_approve, how_to_check_the_right,
+    },
     object::ObjectMeta,
     policy::{BREAK_GLASS, RuleKey, Scope, Subject},
 };

@@ -1,16 +1,16 @@
 //! `namespace-approval`: a Namespace goes only after someone who may say so has said so.
 
-use super::{
-    Context, Rule, RuleMeta,
-    approval::{Approval, Problem, problems_at_delete, remedies},
-    namespace_content,
-};
+use super::{Context, Rule, RuleMeta};
 use crate::{
     admission::{Operation, Request},
     decision::{Finding, Severity},
     deletion::{Deletion, Fate, Stored, Via},
     facts::{Facts, Reading},
     inventory::LOCAL,
+    namespace::{
+        approval::{Approval, Problem, problems_at_delete, remedies},
+        content,
+    },
     object::{ObjectMeta, ObjectRef},
     policy::{Mode, RuleKey},
 };
@@ -155,7 +155,7 @@ fn look_into(
         return;
     }
     let raw = cx.stored.map(Stored::raw).filter(|_| deletion.object == object);
-    let Some(content) = namespace_content::look_into(cx.inventory, facts, meta, raw, cx.thorough) else {
+    let Some(content) = content::survey(cx.inventory, facts, meta, raw, cx.thorough) else {
         return;
     };
     findings.extend(content.obstacles().into_iter().map(|line| warning("obstacle", line)));

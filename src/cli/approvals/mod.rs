@@ -1,4 +1,4 @@
-//! `approvals`: what is approved, by whom, until when, and what is still in a Namespace that is to go.
+//! `approvals`: lists approvals, or shows everything about one Namespace that somebody wants to delete.
 
 pub mod list;
 pub mod status;
@@ -15,7 +15,10 @@ use super::{
     output::{self, Format},
     world::WorldArgs,
 };
-use cascade_guard_core::object::GroupKind;
+use cascade_guard_core::{namespace::approval_list::list_approvals, object::GroupKind};
+
+#[cfg(test)]
+const CLUSTER: &str = include_str!("../../../core/src/namespace/tests.yaml");
 
 /// Arguments of `approvals`.
 #[derive(Debug, clap::Args)]
@@ -79,7 +82,7 @@ async fn run_list(options: &Options) -> anyhow::Result<ExitCode> {
     };
     let clock = Clock::system(options.world.now());
     let inventory = snapshot.inventory(&policy, (0, 0));
-    list::print(&list::rows(&inventory, &policy, clock.now), options.output, &clock)?;
+    list::print(&list_approvals(&inventory, &policy, clock.now), options.output, &clock)?;
     Ok(ExitCode::SUCCESS)
 }
 

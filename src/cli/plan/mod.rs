@@ -8,7 +8,6 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use super::{
-    approvals::status,
     live::{ClusterArgs, Opened},
     output::{self, Format},
     target::{ObjectArgs, UserArgs},
@@ -22,8 +21,8 @@ use cascade_guard_core::{
     deletion::{Deletion, Item, Plan},
     inventory::{Inventory, LOCAL},
     judge::Verdict,
+    namespace::{content::HeldObject, finalizers::known},
     object::ObjectRef,
-    rules::namespace_content::{Held, finalizers::known},
 };
 
 /// Arguments of `plan`.
@@ -89,7 +88,7 @@ pub struct Report {
     pub objects: Vec<Row>,
     /// What may stay because somebody has to remove a finalizer, in the Namespaces that would go as well.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub hanging: Vec<Held>,
+    pub hanging: Vec<HeldObject>,
     /// Applications never compared that may want some of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown_claimants: Vec<String>,
@@ -138,14 +137,14 @@ const MAX_NAMESPACES: usize = 50;
 
 /// What may stay: of the objects of a plan, and of what is in its Namespaces, which nobody may list. Kubernetes removes its
 /// own finalizers, and Argo CD removes those of a cascade at its end, which is what is planned here.
-async fn hanging(rows: &[Row], world: &Opened) -> Vec<Held> {
+async fn hanging(rows: &[Row], world: &Opened) -> Vec<HeldObject> {
     let going = || rows.iter().filter(|row| row.fate != "spared");
-    let held = |row: &Row, finalizer: &String| Held {
+    let held = |row: &Row, finalizer: &String| HeldObject {
         object: row.object.clone(),
         finalizer: finalizer.clone(),
         known: known(finalizer),
     };
-    let mut found: Vec<Held> =
+    let mut found: Vec<HeldObject> =
         going().flat_map(|row| row.finalizers.iter().map(move |finalizer| held(row, finalizer))).collect();
     let local = world.inventory.cluster_name(LOCAL);
     let namespaces = going().filter(|row| row.object.is_namespace() && row.cluster == local);
@@ -155,11 +154,12 @@ async fn hanging(rows: &[Row], world: &Opened) -> Vec<Held> {
             break;
         }
         let Some(meta) = world.inventory.namespace(&row.object.name) else { continue };
-        let content = status::content(meta, &world.inventory, world).await.unwrap_or_default();
+        let content = thorough::namespace_content(meta, &world.inventory, world).await.unwrap_or_default();
         let new = content.held.into_iter().filter(|held| !found.contains(held)).collect::<Vec<_>>();
         found.extend(new);
     }
-    let cascade = |held: &Held| held.object.is_application() && CASCADE_FINALIZERS.contains(&held.finalizer.as_str());
+    let cascade =
+        |held: &HeldObject| held.object.is_application() && CASCADE_FINALIZERS.contains(&held.finalizer.as_str());
     found.retain(|held| held.hangs() && !cascade(held));
     found
 }
