@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tokio::sync::Notify;
 
 use super::watch::Watch;
-use crate::server::LivePolicy;
+use crate::state::LivePolicy;
 use cascade_guard_core::{
     argo::{
         Application, Clusters,

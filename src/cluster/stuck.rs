@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 use super::LiveSource;
 use crate::{
     audit::{Options, Stuck, World, metadata_of, terminating},
-    server::LivePolicy,
+    state::LivePolicy,
     telemetry::Metrics,
 };
 use cascade_guard_core::{

@@ -18,7 +18,7 @@ use super::{
     watch::{Scope, State, States, Watch},
 };
 use crate::{
-    server::{Condition, LivePolicy, Readiness},
+    state::{LivePolicy, Readiness, Requirement},
     telemetry::Metrics,
 };
 use cascade_guard_core::{
@@ -70,9 +70,9 @@ impl Cluster {
     /// # Errors
     /// When a watch ends: none of them may.
     pub async fn run(self) -> anyhow::Result<()> {
-        self.readiness.missing(Condition::Claims, "the API server was not asked yet which kinds it serves");
+        self.readiness.missing(Requirement::Claims, "the API server was not asked yet which kinds it serves");
         if self.watch_policy {
-            self.readiness.missing(Condition::Policy, "the GuardPolicy was not read yet");
+            self.readiness.missing(Requirement::Policy, "the GuardPolicy was not read yet");
         }
         self.discover().await;
         let shared = Shared {
@@ -141,7 +141,7 @@ impl Cluster {
         while let Err(error) = self.kinds.refresh(&self.client).await {
             let why = format!("the API server cannot be asked which kinds it serves: {}", in_words(&error));
             tracing::warn!(why, "waiting for the API server");
-            self.readiness.missing(Condition::Claims, why);
+            self.readiness.missing(Requirement::Claims, why);
             sleep(pause).await;
             pause = (pause * 2).min(Duration::from_secs(15));
         }
@@ -179,11 +179,11 @@ impl Cluster {
         loop {
             match states.borrow_and_update().get(&Watch::Policy) {
                 Some(State::Synced | State::Absent) => {
-                    self.readiness.met(Condition::Policy);
+                    self.readiness.met(Requirement::Policy);
                     return Ok(());
                 }
                 Some(State::Failed(reason)) => self.readiness.missing(
-                    Condition::Policy,
+                    Requirement::Policy,
                     format!(
                         "the GuardPolicy cannot be read ({reason}); grant list and watch, or name a file with --policy"
                     ),
@@ -247,9 +247,9 @@ impl Cluster {
                 self.inventory.write().set_ready(true);
                 tracing::info!("everything is listed; deletes can be judged");
             }
-            self.readiness.met(Condition::Claims);
+            self.readiness.met(Requirement::Claims);
         } else if !self.inventory.read().is_ready() {
-            self.readiness.missing(Condition::Claims, missing.join("; "));
+            self.readiness.missing(Requirement::Claims, missing.join("; "));
         }
     }
 }

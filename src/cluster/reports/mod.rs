@@ -19,7 +19,7 @@ pub use self::object::{Form, LABEL, NAME, ReportObject, reports};
 use super::{Kinds, LiveSource, client::in_words, status::FIELD_MANAGER};
 use crate::{
     audit::{self, Options, World},
-    server::{Condition, LivePolicy, Readiness},
+    state::{LivePolicy, Readiness, Requirement},
 };
 use cascade_guard_core::{
     inventory::Inventory,
@@ -70,7 +70,7 @@ impl Reporter {
     /// # Errors
     /// Never; it has the type of a background task.
     pub async fn run(self) -> anyhow::Result<()> {
-        self.readiness.wait_for(Condition::Claims).await;
+        self.readiness.wait_for(Requirement::Claims).await;
         // Replicas begin one after the other when a new version is rolled out; the audit can wait until that is over.
         sleep(self.every.min(FIRST)).await;
         let this = Arc::new(self);
