@@ -17,6 +17,7 @@ pub mod inventory;
 pub mod judge;
 pub mod lint;
 pub mod namespace;
+pub mod needs;
 pub mod object;
 pub mod overlap;
 pub mod policy;

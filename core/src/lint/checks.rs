@@ -9,10 +9,13 @@ use super::{
     set::Set,
 };
 use crate::{
-    argo::hook::{HELM_WEIGHT, Phase, SYNC_WAVE, atoi},
+    argo::{
+        hook::{HELM_WEIGHT, Phase, SYNC_WAVE, atoi},
+        sync_options::is_kept,
+    },
     decision::{Finding, Severity},
     object::{GroupKind, ObjectRef},
-    rules::sync_wave::{META, fixes, is_kept},
+    rules::sync_wave::{META, fixes},
 };
 
 /// Namespaces of every cluster.

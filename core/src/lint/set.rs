@@ -8,10 +8,11 @@ use super::{
     manifest::{Input, Manifest},
 };
 use crate::{
-    argo::{TrackingId, hook::Stage, tracking::TRACKING_ID},
+    argo::{TrackingId, hook::Stage, sync_options::is_kept, tracking::TRACKING_ID},
     inventory::{AppId, Inventory},
+    needs::producers,
     object::{GroupKind, ObjectMeta, ObjectRef, RBAC_GROUP},
-    rules::sync_wave::{Plan, Presence, Surroundings, elsewhere, is_kept, producers},
+    rules::sync_wave::{Plan, Presence, Surroundings, elsewhere},
 };
 
 /// What exists already.

@@ -4,11 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{Comparison, ListEntry, SharedObject, migration, whole};
 use crate::{
-    argo::{
-        Application, Class, Marker,
-        sync_options::{HELM_RESOURCE_POLICY, SYNC_OPTIONS, in_annotation},
-        tracking,
-    },
+    argo::{Application, Class, Marker, sync_options::is_kept, tracking},
     deletion::{Inputs, Item, Plan, Root, Via},
     facts::{Facts, Reading},
     inventory::{App, AppId, Held, Key, LOCAL},
@@ -157,9 +153,7 @@ fn remarks(meta: &ObjectMeta) -> Vec<String> {
     if meta.is_terminating() {
         remarks.push("it is being deleted".to_owned());
     }
-    if in_annotation(meta.annotation(SYNC_OPTIONS), "Delete") == Some("false")
-        || meta.annotation(HELM_RESOURCE_POLICY) == Some("keep")
-    {
+    if is_kept(meta, false) {
         remarks.push("it is marked to be kept through a cascade".to_owned());
     }
     if let Some(owner) = meta.owner_references.first() {

@@ -3,7 +3,6 @@
 use super::{
     META,
     lifecycle::{hook_key, warn},
-    needs::{Force, Need},
     remedies,
     subject::{Plan, Presence, Subject, Surroundings},
 };
@@ -13,6 +12,7 @@ use crate::{
         order::kind_rank,
     },
     decision::{Finding, Severity},
+    needs::{Force, Need},
     object::{GroupKind, ObjectRef},
 };
 

@@ -7,18 +7,13 @@ mod cluster;
 mod dependency;
 pub mod fixes;
 mod lifecycle;
-pub mod needs;
-pub mod producers;
 mod remedies;
 mod subject;
 mod syntax;
 
-use self::{
-    cluster::{Cluster, Home, home},
-    needs::Need,
-};
+use self::cluster::{Cluster, Home, home};
 pub use self::{
-    cluster::{elsewhere, is_kept},
+    cluster::elsewhere,
     dependency::{Late, late},
     subject::{Origin, Plan, Presence, Subject, Surroundings},
 };
@@ -29,6 +24,7 @@ use crate::{
     decision::{Finding, Severity},
     facts::Facts,
     inventory::App,
+    needs::{self, Need},
     object::ObjectMeta,
     policy::{RuleKey, Scope},
 };
