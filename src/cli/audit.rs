@@ -7,9 +7,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use jiff::{SignedDuration, Span};
 
 use super::{
-    live::{ClusterArgs, Opened},
+    arguments::InputArgs,
+    cluster_access::ClusterArgs,
+    opened_input::OpenedInput,
     output::{self, Format},
-    world::WorldArgs,
 };
 use crate::audit::{self, Document, Options, Step, World};
 use cascade_guard_core::{
@@ -39,7 +40,7 @@ pub struct Args {
     #[arg(long, default_value = "30m", value_name = "TIME", value_parser = duration)]
     ending_within: SignedDuration,
     #[command(flatten)]
-    world: WorldArgs,
+    input: InputArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
@@ -75,11 +76,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 async fn look(args: &Args) -> anyhow::Result<ExitCode> {
-    let now = args.world.now();
+    let now = args.input.now();
     let earlier = args.since.as_ref().map(read_earlier).transpose()?;
     let bar = progress_bar();
-    let opened = Opened::new(&args.world, &args.cluster).await?;
-    args.world.ensure_holds(
+    let opened = OpenedInput::new(&args.input, &args.cluster).await?;
+    args.input.ensure_holds(
         &opened.snapshot,
         &[
             GroupKind::new(ARGO_GROUP, "Application"),

@@ -11,9 +11,10 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 
 use super::{
-    live::{ClusterArgs, Live},
+    arguments::{PolicyArgs, ensure_holds},
+    cluster_access::ClusterArgs,
+    cluster_reader::ClusterReader,
     output,
-    world::{PolicyArgs, ensure_holds},
 };
 use cascade_guard_core::{
     decision::Severity,
@@ -156,8 +157,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 fn existing(cluster: &ClusterArgs, policy: &Policy) -> anyhow::Result<Snapshot> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let live = Live::new(cluster.connect().await?).await?;
-        live.existing(&policy.spec.argocd.namespace).await
+        let reader = ClusterReader::new(cluster.connect().await?).await?;
+        reader.existing(&policy.spec.argocd.namespace).await
     })
 }
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::{
     approve::{namespace, withdrawal, write},
-    live::ClusterArgs,
+    cluster_access::ClusterArgs,
     output,
 };
 use cascade_guard_core::namespace::approval::{APPROVAL_KEYS, Approval};

@@ -15,9 +15,9 @@ use parking_lot::RwLock;
 use tokio::{net::TcpSocket, task::JoinSet};
 
 use super::{
+    arguments::PolicyArgs,
+    cluster_access::NO_SNAPSHOT,
     duties::{Duties, DutyArgs},
-    live::NO_SNAPSHOT,
-    world::PolicyArgs,
 };
 use crate::judge::Source;
 use crate::{

@@ -8,10 +8,11 @@ use std::{fs, path::Path, process::ExitCode};
 use anyhow::{Context as _, bail, ensure};
 
 use super::{
-    live::{ClusterArgs, Opened},
+    arguments::InputArgs,
+    cluster_access::ClusterArgs,
+    opened_input::OpenedInput,
     output::{self, Format},
     thorough,
-    world::WorldArgs,
 };
 use crate::snapshot;
 use cascade_guard_core::{
@@ -34,7 +35,7 @@ pub struct Args {
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
     #[command(flatten)]
-    world: WorldArgs,
+    input: InputArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
@@ -59,33 +60,35 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 async fn compare(args: &Args) -> anyhow::Result<Comparison> {
     let is_path = |word: &str| fs::exists(word).unwrap_or(false);
     // Two sets of manifests need no cluster.
-    if args.world.snapshot.is_none() && is_path(&args.a) && is_path(&args.b) {
+    if args.input.snapshot.is_none() && is_path(&args.a) && is_path(&args.b) {
         let read = |word: &str| read_manifests(Path::new(word), &args.namespace);
         return Ok(compare_manifests(&read(&args.a)?, &read(&args.b)?));
     }
     let no_path = [&args.a, &args.b].into_iter().find(|word| !is_path(word)).unwrap_or(&args.a);
-    let world = Opened::new(&args.world, &args.cluster).await;
-    let world = world.with_context(|| format!("{no_path} is no file or folder, so it has to be an Application"))?;
-    let side = |word: &str| side(word, &world.inventory, &args.namespace);
+    let opened = OpenedInput::new(&args.input, &args.cluster).await;
+    let opened = opened.with_context(|| format!("{no_path} is no file or folder, so it has to be an Application"))?;
+    let side = |word: &str| side(word, &opened.inventory, &args.namespace);
     Ok(match (side(&args.a)?, side(&args.b)?) {
         (Side::App(a), Side::App(b)) if a == b => bail!("{} and {} are the same Application", args.a, args.b),
-        (Side::App(a), Side::App(b)) => asking(&world, |inputs, facts| compare_applications(inputs, facts, a, b)).await,
+        (Side::App(a), Side::App(b)) => {
+            asking(&opened, |inputs, facts| compare_applications(inputs, facts, a, b)).await
+        }
         (Side::Rendered(a), Side::Rendered(b)) => compare_manifests(&a, &b),
         (Side::App(app), Side::Rendered(manifests)) => {
             let direction = Direction::FromApplication;
-            asking(&world, |inputs, facts| compare_with_manifests(inputs, facts, app, &manifests, direction)).await
+            asking(&opened, |inputs, facts| compare_with_manifests(inputs, facts, app, &manifests, direction)).await
         }
         (Side::Rendered(manifests), Side::App(app)) => {
             let direction = Direction::ToApplication;
-            asking(&world, |inputs, facts| compare_with_manifests(inputs, facts, app, &manifests, direction)).await
+            asking(&opened, |inputs, facts| compare_with_manifests(inputs, facts, app, &manifests, direction)).await
         }
     })
 }
 
 /// Repeats `compare` until it asks nothing any more.
-async fn asking(world: &Opened, compare: impl Fn(Inputs<'_>, &mut Facts) -> Comparison) -> Comparison {
-    let inputs = Inputs { inventory: &world.inventory, policy: &world.policy, thorough: false };
-    thorough::settle(world, |facts| compare(inputs, facts)).await
+async fn asking(opened: &OpenedInput, compare: impl Fn(Inputs<'_>, &mut Facts) -> Comparison) -> Comparison {
+    let inputs = Inputs { inventory: &opened.inventory, policy: &opened.policy, thorough: false };
+    thorough::settle(opened, |facts| compare(inputs, facts)).await
 }
 
 /// Finds the side that a person means by `word`: an Application, or else a path.

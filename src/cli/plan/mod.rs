@@ -8,11 +8,12 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use super::{
-    live::{ClusterArgs, Opened},
+    arguments::InputArgs,
+    cluster_access::ClusterArgs,
+    opened_input::OpenedInput,
     output::{self, Format},
     target::{ObjectArgs, UserArgs},
     thorough,
-    world::WorldArgs,
 };
 use cascade_guard_core::{
     admission::{Request, decode, delete_review},
@@ -35,7 +36,7 @@ pub struct Args {
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
     #[command(flatten)]
-    world: WorldArgs,
+    input: InputArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
@@ -114,15 +115,15 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 async fn show(args: &Args) -> anyhow::Result<ExitCode> {
-    let world = Opened::new(&args.world, &args.cluster).await?;
-    let (object, json) = world.find(args.object.wanted()?).await?;
-    let user = args.user.user(world.client()).await?;
+    let opened = OpenedInput::new(&args.input, &args.cluster).await?;
+    let (object, json) = opened.find(args.object.wanted()?).await?;
+    let user = args.user.user(opened.client()).await?;
     let body = delete_review(&object, &json, &user).with_context(|| format!("{object} cannot be read"))?;
     let request = decode(&body)?;
     let Verdict { decision, deletion } =
-        thorough::judge(&request, &world.inventory, &world.policy, &world, args.world.now()).await;
-    let mut report = report(&request, &decision, deletion.as_ref(), &world.inventory);
-    report.hanging = hanging(&report.objects, &world).await;
+        thorough::judge(&request, &opened.inventory, &opened.policy, &opened, args.input.now()).await;
+    let mut report = report(&request, &decision, deletion.as_ref(), &opened.inventory);
+    report.hanging = hanging(&report.objects, &opened).await;
     match args.output {
         Format::Table => {
             output::line(tree::draw(&report, deletion.as_ref().map(|deletion| &deletion.plan)).trim_end())?;
@@ -137,7 +138,7 @@ const MAX_NAMESPACES: usize = 50;
 
 /// What may stay: of the objects of a plan, and of what is in its Namespaces, which nobody may list. Kubernetes removes its
 /// own finalizers, and Argo CD removes those of a cascade at its end, which is what is planned here.
-async fn hanging(rows: &[Row], world: &Opened) -> Vec<HeldObject> {
+async fn hanging(rows: &[Row], opened: &OpenedInput) -> Vec<HeldObject> {
     let going = || rows.iter().filter(|row| row.fate != "spared");
     let held = |row: &Row, finalizer: &String| HeldObject {
         object: row.object.clone(),
@@ -146,15 +147,15 @@ async fn hanging(rows: &[Row], world: &Opened) -> Vec<HeldObject> {
     };
     let mut found: Vec<HeldObject> =
         going().flat_map(|row| row.finalizers.iter().map(move |finalizer| held(row, finalizer))).collect();
-    let local = world.inventory.cluster_name(LOCAL);
+    let local = opened.inventory.cluster_name(LOCAL);
     let namespaces = going().filter(|row| row.object.is_namespace() && row.cluster == local);
     for (place, row) in namespaces.enumerate() {
         if place == MAX_NAMESPACES {
             output::note(&format!("what may hang was looked for in {MAX_NAMESPACES} Namespaces only"));
             break;
         }
-        let Some(meta) = world.inventory.namespace(&row.object.name) else { continue };
-        let content = thorough::namespace_content(meta, &world.inventory, world).await.unwrap_or_default();
+        let Some(meta) = opened.inventory.namespace(&row.object.name) else { continue };
+        let content = thorough::namespace_content(meta, &opened.inventory, opened).await.unwrap_or_default();
         let new = content.held.into_iter().filter(|held| !found.contains(held)).collect::<Vec<_>>();
         found.extend(new);
     }
