@@ -12,7 +12,7 @@ use super::{
     opened_input::OpenedInput,
     output::{self, Format},
 };
-use crate::audit::{self, Document, Options, Step, World};
+use crate::audit::{self, AuditInput, Document, Options, Step};
 use cascade_guard_core::{
     object::{ARGO_GROUP, GroupKind},
     replay, report,
@@ -91,13 +91,13 @@ async fn look(args: &Args) -> anyhow::Result<ExitCode> {
     let (policy, view) = (&opened.policy, &opened.inventory);
     let objects = opened.snapshot.subjects();
     let options = Options { user: args.user.clone(), stuck_after: args.stuck_after, ending_within: args.ending_within };
-    let world = World { view, source: &opened, policy, now, objects: &objects };
+    let input = AuditInput { view, source: &opened, policy, now, objects: &objects };
     let show = |step: Step| {
         bar.set_length(step.total as u64);
         bar.set_position(step.done as u64);
         bar.set_message(step.what);
     };
-    let mut audit = audit::scan(&world, &options, &show).await;
+    let mut audit = audit::scan(&input, &options, &show).await;
     for path in &args.audit_log {
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let recording = replay::read(&path.display().to_string(), &text)?;

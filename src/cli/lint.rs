@@ -18,7 +18,7 @@ use super::{
 };
 use cascade_guard_core::{
     decision::Severity,
-    lint::{self, Application, Baseline, Existing, Input, Linted, Order, Problem, World},
+    lint::{self, Application, Baseline, Existing, Input, LintContext, Linted, Order, Problem},
     object::ARGO_GROUP,
     policy::Policy,
     report::{self, Report, ReportFinding, Rule},
@@ -121,14 +121,14 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
     let inventory = snapshot.as_ref().map(|snapshot| snapshot.inventory(&policy, (0, 0)));
     let existing = snapshot.as_ref().zip(inventory.as_ref());
-    let world = World {
+    let context = LintContext {
         applications: applications(&args.apps, snapshot.as_ref())?,
         namespace: args.namespace.clone(),
         existing: existing.map(|(snapshot, inventory)| Existing { objects: snapshot.objects().collect(), inventory }),
         secret_producers: secret_producers(&policy),
     };
     let (inputs, mut problems) = read(&args.paths);
-    let mut linted = lint::lint(&inputs, &world);
+    let mut linted = lint::lint(&inputs, &context);
     problems.append(&mut linted.problems);
     for problem in &problems {
         let place = problem.location.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();

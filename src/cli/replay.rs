@@ -8,7 +8,7 @@ use super::{
     arguments::{InputArgs, PolicyArgs},
     output::{self, Format},
 };
-use cascade_guard_core::replay::{self, Judge, Recording, Replay, Row, Tally, World};
+use cascade_guard_core::replay::{self, Judge, Recording, Replay, ReplayedCluster, Row, Tally};
 
 /// Arguments of `replay`.
 #[derive(Debug, clap::Args)]
@@ -43,11 +43,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             if !args.build_world {
                 args.input.ensure_holds(&snapshot, &[])?;
             }
-            (World::from(snapshot), policy)
+            (ReplayedCluster::from(snapshot), policy)
         }
         None if args.build_world => {
             let policy = args.input.policy.load()?;
-            (World::new(&policy.spec.argocd.namespace)?, policy)
+            (ReplayedCluster::new(&policy.spec.argocd.namespace)?, policy)
         }
         None => {
             bail!("replay needs --snapshot with the cluster as it was, or --build-world to build it from the requests")

@@ -175,7 +175,7 @@ fn namespaces(set: &Set<'_>, number: usize, rows: &[Row], found: &mut Vec<Found>
             }
             continue;
         }
-        if ALWAYS_THERE.contains(&name) || set.world.exists(&namespace) == Some(true) {
+        if ALWAYS_THERE.contains(&name) || set.context.exists(&namespace) == Some(true) {
             continue;
         }
         let is_hook = |row: &&&Row| set.manifests[row.manifest].hook.is_some();
@@ -202,7 +202,7 @@ fn namespaces(set: &Set<'_>, number: usize, rows: &[Row], found: &mut Vec<Found>
                 ),
                 "add a Namespace manifest with argocd.argoproj.io/sync-options: Delete=false, or create it outside",
             )
-        } else if set.world.exists(&namespace) == Some(false) {
+        } else if set.context.exists(&namespace) == Some(false) {
             (
                 members.first(),
                 "namespace-missing",
@@ -232,7 +232,7 @@ fn definitions(set: &Set<'_>, number: usize, rows: &[Row], found: &mut Vec<Found
     for row in rows.iter().filter(|row| row.phase.is_some()) {
         let kind = &row.object.kind;
         let Some(definition) = elsewhere.get(kind).filter(|_| !own.contains_key(kind)) else { continue };
-        if set.world.exists(&definition.object) == Some(true) || !said.insert(kind) {
+        if set.context.exists(&definition.object) == Some(true) || !said.insert(kind) {
             continue;
         }
         let application = &set.applications[definition.application].path;

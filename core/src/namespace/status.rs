@@ -36,7 +36,7 @@ pub struct NamespaceStatus {
     pub deletable: bool,
     /// What refuses its delete, other than its own missing approval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub refusals: Vec<Refusal>,
+    pub refusals: Vec<OtherRefusal>,
     /// Whether somebody else than the approver has to delete it.
     pub four_eyes: bool,
     /// Its content.
@@ -49,7 +49,7 @@ pub struct NamespaceStatus {
 /// A finding that refuses the delete even if the Namespace is approved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Refusal {
+pub struct OtherRefusal {
     /// Rule id.
     pub rule: &'static str,
     /// What was found.
@@ -93,13 +93,13 @@ impl NamespaceStatus {
 
 /// What refuses the delete, other than the missing approval of the Namespace itself: that is described by
 /// [`ListedApproval`]. Another Namespace that goes along and is not approved does count.
-fn refusals(namespace: &ObjectRef, decision: &Decision) -> Vec<Refusal> {
+fn refusals(namespace: &ObjectRef, decision: &Decision) -> Vec<OtherRefusal> {
     let refused = decision.outcomes.iter().filter(|outcome| outcome.effect == Effect::Refused);
     let own = Some(RuleKey::NamespaceApproval);
     refused
         .map(|outcome| &outcome.finding)
         .filter(|finding| !(finding.rule.key == own && finding.object == *namespace))
-        .map(|finding| Refusal {
+        .map(|finding| OtherRefusal {
             rule: finding.rule.id,
             detail: if finding.detail.is_empty() { finding.summary.clone() } else { finding.detail.clone() },
             commands: finding.remedies.clone(),

@@ -1,4 +1,4 @@
-//! What becomes of the objects that watches deliver.
+//! Takes the objects that watches deliver into the inventory and the policy in force.
 
 use std::{collections::BTreeMap, sync::Arc};
 
