@@ -12,7 +12,7 @@ use std::{
 
 use cascade_guard_core::{
     decision::Severity,
-    lint::{Input, World, documents, lint},
+    lint::{Input, LintContext, documents, lint},
 };
 
 const MANIFESTS: usize = 5_000;
@@ -24,9 +24,9 @@ fn main() -> io::Result<()> {
     let text = &inputs[0].text;
     let count = documents(text).count();
     writeln!(out, "{count} documents, {:.1} MiB; peak of memory so far {:.0} MiB", mib(text.len()), mib(peak()))?;
-    let world = World::default();
+    let context = LintContext::default();
     let linted = best(3, || {
-        let linted = lint(&inputs, &world);
+        let linted = lint(&inputs, &context);
         assert!(linted.problems.is_empty(), "{:?}", linted.problems);
         linted.findings.iter().filter(|finding| finding.severity == Severity::Deny).count()
     });

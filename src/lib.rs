@@ -10,4 +10,5 @@ pub mod cluster;
 pub mod judge;
 pub mod server;
 pub mod snapshot;
+pub mod state;
 pub mod telemetry;

@@ -10,7 +10,8 @@ use axum::{
     http::{Request, StatusCode, header},
 };
 use cascade_guard::{
-    server::{Condition, Readiness, admin, listener::Peer},
+    server::{admin, listener::Peer},
+    state::{Readiness, Requirement},
     telemetry::{Metrics, log},
 };
 use cascade_guard_core::{argo::Clusters, inventory::Inventory};
@@ -48,14 +49,14 @@ async fn readiness_says_which_condition_is_missing_and_liveness_does_not_care() 
     let readiness = Arc::new(Readiness::default());
     let app = app(readiness.clone(), None);
     assert_eq!(send(&app, "GET", "/readyz", FAR, "").await.0, StatusCode::OK);
-    readiness.missing(Condition::Claims, "Namespaces are not listed yet");
-    readiness.missing(Condition::Policy, "the GuardPolicy was not read yet");
+    readiness.missing(Requirement::Claims, "Namespaces are not listed yet");
+    readiness.missing(Requirement::Policy, "the GuardPolicy was not read yet");
     let (status, _, body) = send(&app, "GET", "/readyz", FAR, "").await;
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(body, "policy: the GuardPolicy was not read yet\nclaims: Namespaces are not listed yet\n");
     assert_eq!(send(&app, "GET", "/livez", FAR, "").await.0, StatusCode::OK);
-    readiness.met(Condition::Claims);
-    readiness.met(Condition::Policy);
+    readiness.met(Requirement::Claims);
+    readiness.met(Requirement::Policy);
     assert_eq!(send(&app, "GET", "/readyz", FAR, "").await.0, StatusCode::OK);
 }
 

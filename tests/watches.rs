@@ -10,7 +10,7 @@ use std::{io, sync::Arc, time::Duration};
 use api::{FakeApi, Reply};
 use cascade_guard::{
     cluster::{Cluster, Health, Kinds, SILENCE},
-    server::{Condition, LivePolicy, Readiness},
+    state::{LivePolicy, Readiness, Requirement},
     telemetry::{Metrics, log},
 };
 use cascade_guard_core::{
@@ -53,7 +53,7 @@ impl World {
         let inventory = Arc::new(RwLock::new(Inventory::new((1, 2), "argocd", Clusters::default())));
         let policy = Arc::new(LivePolicy::new(Policy::default(), Mode::Enforce, metrics.clone()));
         let readiness = Arc::new(Readiness::default());
-        for condition in [Condition::Policy, Condition::Claims] {
+        for condition in [Requirement::Policy, Requirement::Claims] {
             readiness.missing(condition, "the test has only just begun");
         }
         let cluster = Cluster {
@@ -73,7 +73,7 @@ impl World {
 
     async fn ready(api: FakeApi) -> Self {
         let world = Self::start(api);
-        let ready = tokio::time::timeout(PATIENCE, world.readiness.wait_for(Condition::Claims)).await;
+        let ready = tokio::time::timeout(PATIENCE, world.readiness.wait_for(Requirement::Claims)).await;
         assert!(ready.is_ok(), "never ready: {:?}", world.readiness.report());
         assert!(world.readiness.is_ready() && world.inventory.read().is_ready());
         world
@@ -414,7 +414,7 @@ async fn guard_policy_that_may_not_be_read_is_not_taken_for_none() {
     world
         .until("the reason is reported", |world| {
             world.readiness.report().iter().any(|(condition, why)| {
-                *condition == Condition::Policy
+                *condition == Requirement::Policy
                     && why.contains("guardpolicies is forbidden")
                     && why.contains("--policy")
             })

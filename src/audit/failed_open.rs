@@ -45,7 +45,7 @@ impl FailedOpen {
     }
 }
 
-/// Every such delete among `events`, judged against the world as the snapshot has it.
+/// Finds every such delete among `events`, judged against the cluster as the snapshot has it.
 pub async fn find<V: View, S: Source>(
     events: &[Event],
     view: &V,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Approval, ApprovalState, Audit, FailedOpen, Overlap, Refusal, Stuck, Unprotected, Untrusted};
+use super::{ApprovalValidity, Audit, AuditedApproval, FailedOpen, Overlap, Refusal, Stuck, Unprotected, Untrusted};
 use cascade_guard_core::{
     decision::{Effect, Severity},
     object::ObjectRef,
@@ -181,11 +181,11 @@ fn unprotected(unprotected: &Unprotected) -> ReportFinding {
     found
 }
 
-fn approval(approval: &Approval) -> Option<ReportFinding> {
+fn approval(approval: &AuditedApproval) -> Option<ReportFinding> {
     let (check, summary) = match approval.state {
-        ApprovalState::Broken => ("broken", "an approval opens nothing as it is"),
-        ApprovalState::Expired => ("expired", "an approval has expired"),
-        ApprovalState::Ending | ApprovalState::Pending => return None,
+        ApprovalValidity::Broken => ("broken", "an approval opens nothing as it is"),
+        ApprovalValidity::Expired => ("expired", "an approval has expired"),
+        ApprovalValidity::Ending | ApprovalValidity::Pending => return None,
     };
     let name = &approval.namespace;
     let detail = format!("Namespace {name}: {}", approval.problems.join("; "));

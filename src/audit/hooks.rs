@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
 
-use super::{Options, World, deletion, each_object};
+use super::{AuditInput, Options, deletion, each_object};
 use crate::judge::{Source, View, judge};
 use cascade_guard_core::{
     admission::{Object, Operation, Request},
@@ -18,13 +18,13 @@ use cascade_guard_core::{
 /// What makes an object a hook.
 const HOOKS: [&str; 2] = ["argocd.argoproj.io/hook", "helm.sh/hook"];
 
-pub(super) async fn find<V: View, S: Source>(world: &World<'_, V, S>, options: &Options) -> Vec<ReportFinding> {
+pub(super) async fn find<V: View, S: Source>(input: &AuditInput<'_, V, S>, options: &Options) -> Vec<ReportFinding> {
     let is_hook = |subject: &&KnownObject| {
         !subject.meta.is_terminating() && HOOKS.iter().any(|hook| subject.meta.annotation(hook).is_some())
     };
-    let hooks: Vec<ObjectRef> = world.objects.iter().filter(is_hook).map(|subject| subject.object.clone()).collect();
+    let hooks: Vec<ObjectRef> = input.objects.iter().filter(is_hook).map(|subject| subject.object.clone()).collect();
     let mut bodies: Vec<(ObjectRef, Arc<RawValue>)> = Vec::new();
-    each_object(world.source, hooks, |object, reading| {
+    each_object(input.source, hooks, |object, reading| {
         if let Reading::Found(raw) = reading {
             bodies.push((object.clone(), raw));
         }
@@ -34,8 +34,8 @@ pub(super) async fn find<V: View, S: Source>(world: &World<'_, V, S>, options: &
     for (object, raw) in &bodies {
         let Ok(new) = Object::new(raw) else { continue };
         let request = Request { operation: Operation::Create, object: Some(new), ..deletion(object, &options.user) };
-        let case = Case::new(&request, world.policy, world.now);
-        let decision = judge(case, world.view, world.source, || Duration::from_secs(60)).await;
+        let case = Case::new(&request, input.policy, input.now);
+        let decision = judge(case, input.view, input.source, || Duration::from_secs(60)).await;
         let said = decision.outcomes.iter().filter(|outcome| outcome.effect != Effect::Dropped);
         found.extend(said.map(ReportFinding::judged));
     }

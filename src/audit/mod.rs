@@ -26,7 +26,7 @@ pub use self::{
     failed_open::FailedOpen,
     findings::rules,
     overlap::Overlap,
-    protection::{Approval, ApprovalState, Unprotected},
+    protection::{ApprovalValidity, AuditedApproval, Unprotected},
     refusals::Refusal,
     since::Changes,
     table::draw,
@@ -46,8 +46,8 @@ use cascade_guard_core::{
 /// So many objects are asked for at once.
 const BATCH: usize = 64;
 
-/// What is audited.
-pub struct World<'a, V, S> {
+/// The cluster or snapshot that is audited, the policy and the time.
+pub struct AuditInput<'a, V, S> {
     /// What Applications claim.
     pub view: &'a V,
     /// Who knows the rest.
@@ -96,7 +96,7 @@ pub struct Audit {
     /// Namespaces with Applications in them, and less protection than the rules give elsewhere.
     pub unprotected: Vec<Unprotected>,
     /// Approvals that stand on Namespaces.
-    pub approvals: Vec<Approval>,
+    pub approvals: Vec<AuditedApproval>,
     /// Hooks whose order cannot work.
     pub hooks: Vec<ReportFinding>,
     /// Applications whose lists are not to be believed.
@@ -183,16 +183,16 @@ pub struct Step {
     pub total: usize,
 }
 
-/// Audits the world.
+/// Runs the whole audit.
 pub async fn scan<V: View, S: Source>(
-    world: &World<'_, V, S>,
+    input: &AuditInput<'_, V, S>,
     options: &Options,
     progress: &(dyn Fn(Step) + Sync),
 ) -> Audit {
-    let of = |kind: &str| world.objects.iter().filter(|subject| subject.object.kind.kind == kind).count();
-    let claims = world.view.with(|inventory| inventory.claims().len());
+    let of = |kind: &str| input.objects.iter().filter(|subject| subject.object.kind.kind == kind).count();
+    let claims = input.view.with(|inventory| inventory.claims().len());
     let counts = Counts {
-        applications: world.view.with(|inventory| inventory.applications().count()),
+        applications: input.view.with(|inventory| inventory.applications().count()),
         application_sets: of("ApplicationSet"),
         namespaces: of("Namespace"),
         claims,
@@ -200,14 +200,14 @@ pub async fn scan<V: View, S: Source>(
     let modes = catalog::ALL.iter().filter_map(|rule| rule.key);
     Audit {
         counts,
-        modes: modes.map(|key| (key.as_str().into(), world.policy.base_mode(key))).collect(),
-        overlaps: overlap::find(world, progress).await,
-        refusals: refusals::find(world, options, progress).await,
-        unprotected: protection::unprotected(world, options),
-        approvals: protection::approvals(world, options),
-        hooks: hooks::find(world, options).await,
-        untrusted: trust::find(world).await,
-        terminating: terminating::find(world, options).await,
+        modes: modes.map(|key| (key.as_str().into(), input.policy.base_mode(key))).collect(),
+        overlaps: overlap::find(input, progress).await,
+        refusals: refusals::find(input, options, progress).await,
+        unprotected: protection::unprotected(input, options),
+        approvals: protection::approvals(input, options),
+        hooks: hooks::find(input, options).await,
+        untrusted: trust::find(input).await,
+        terminating: terminating::find(input, options).await,
         failed_open: Vec::new(),
     }
 }

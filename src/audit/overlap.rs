@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Step, World, each_object, metadata_of};
+use super::{AuditInput, Step, each_object, metadata_of};
 use crate::judge::{Source, View};
 use cascade_guard_core::{
     argo::{Application, Marker, tracking},
@@ -40,20 +40,20 @@ struct Nameless {
 }
 
 pub(super) async fn find<V: View, S: Source>(
-    world: &World<'_, V, S>,
+    input: &AuditInput<'_, V, S>,
     progress: &(dyn Fn(Step) + Sync),
 ) -> Vec<Overlap> {
-    let wanted = world.view.with(|inventory| contested(inventory, world.policy));
+    let wanted = input.view.with(|inventory| contested(inventory, input.policy));
     let total: usize = wanted.len();
     let mut found = Vec::new();
     let mut done = 0;
     let listed_by: Vec<ObjectRef> = wanted.keys().cloned().collect();
-    each_object(world.source, listed_by, |app, reading| {
+    each_object(input.source, listed_by, |app, reading| {
         done += 1;
         progress(Step { what: "overlaps", done, total });
         let Some(nameless) = wanted.get(app) else { return };
         let named = match &reading {
-            Reading::Found(raw) => world.view.with(|inventory| names(inventory, app, raw.get())),
+            Reading::Found(raw) => input.view.with(|inventory| names(inventory, app, raw.get())),
             _ => BTreeMap::new(),
         };
         for (key, nameless) in nameless {
@@ -62,14 +62,14 @@ pub(super) async fn find<V: View, S: Source>(
     })
     .await;
     let here = found.iter().filter(|(object, nameless)| nameless.local && !object.name.is_empty());
-    let live = metadata_of(world.source, here.map(|(object, _)| object.clone()).collect::<Vec<_>>()).await;
+    let live = metadata_of(input.source, here.map(|(object, _)| object.clone()).collect::<Vec<_>>()).await;
     let mut overlaps: Vec<Overlap> = found
         .into_iter()
         .map(|(object, nameless)| Overlap {
             tracked_by: live
                 .get(&object)
                 .filter(|_| nameless.local)
-                .and_then(|meta| world.view.with(|inventory| tracked_by(inventory, meta))),
+                .and_then(|meta| input.view.with(|inventory| tracked_by(inventory, meta))),
             object,
             cluster: nameless.cluster.clone(),
             claimants: nameless.claimants.clone(),

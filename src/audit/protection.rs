@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Options, World};
+use super::{AuditInput, Options};
 use crate::judge::View;
 use cascade_guard_core::{
     inventory::{Inventory, LOCAL},
+    namespace::approval,
     object::{ObjectMeta, ObjectRef},
     policy::{Mode, Policy, Resolved, RuleKey, Subject},
-    rules::approval,
 };
 
 /// The rules that stand between a Namespace and its end.
@@ -36,14 +36,14 @@ pub struct Unprotected {
 }
 
 /// The Namespaces without protection. The ceiling is told once, not for each of them.
-pub(super) fn unprotected<V: View, S>(world: &World<'_, V, S>, options: &Options) -> Vec<Unprotected> {
-    let policy = world.policy;
-    world.view.with(|inventory| {
+pub(super) fn unprotected<V: View, S>(input: &AuditInput<'_, V, S>, options: &Options) -> Vec<Unprotected> {
+    let policy = input.policy;
+    input.view.with(|inventory| {
         let inhabitants = inhabitants(inventory);
         let everywhere = PROTECTING.into_iter().filter_map(|rule| {
             // Where nothing matches, only the rule's own mode and the ceiling decide.
             let nowhere = Subject { namespace: "", labels: None, project: None, user: "" };
-            let resolved = policy.resolve(rule, &nowhere, world.now);
+            let resolved = policy.resolve(rule, &nowhere, input.now);
             (resolved.decided_by.starts_with("mode ceiling"))
                 .then(|| row("", rule, &resolved, "ceiling", inhabitants.values().map(BTreeSet::len).sum()))
         });
@@ -52,7 +52,7 @@ pub(super) fn unprotected<V: View, S>(world: &World<'_, V, S>, options: &Options
             let labels = inventory.namespace(namespace).map(|meta| &meta.labels);
             let subject = Subject { namespace, labels, project: None, user: &options.user };
             for rule in PROTECTING {
-                let resolved = policy.resolve(rule, &subject, world.now);
+                let resolved = policy.resolve(rule, &subject, input.now);
                 let cause = if resolved.exempt {
                     "exemption"
                 } else if resolved.decided_by.starts_with("overrides[") && resolved.mode < Mode::Enforce {
@@ -105,7 +105,7 @@ fn inhabitants(inventory: &Inventory) -> BTreeMap<String, BTreeSet<String>> {
 /// An approval on a Namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Approval {
+pub struct AuditedApproval {
     /// Name of the Namespace.
     pub namespace: String,
     /// Who approved.
@@ -116,7 +116,7 @@ pub struct Approval {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// What it is worth now.
-    pub state: ApprovalState,
+    pub state: ApprovalValidity,
     /// What is wrong with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
@@ -125,7 +125,7 @@ pub struct Approval {
 /// What an approval is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum ApprovalState {
+pub enum ApprovalValidity {
     /// It never opens anything as it is.
     Broken,
     /// Its time is over.
@@ -137,15 +137,15 @@ pub enum ApprovalState {
 }
 
 /// Every approval there is, those that need a look first.
-pub(super) fn approvals<V: View, S>(world: &World<'_, V, S>, options: &Options) -> Vec<Approval> {
-    let namespaces = world.objects.iter().filter(|subject| subject.object.is_namespace());
-    let mut found: Vec<Approval> =
-        namespaces.filter_map(|subject| approval_on(&subject.meta, world.now, world.policy, options)).collect();
+pub(super) fn approvals<V: View, S>(input: &AuditInput<'_, V, S>, options: &Options) -> Vec<AuditedApproval> {
+    let namespaces = input.objects.iter().filter(|subject| subject.object.is_namespace());
+    let mut found: Vec<AuditedApproval> =
+        namespaces.filter_map(|subject| approval_on(&subject.meta, input.now, input.policy, options)).collect();
     found.sort_by(|a, b| (a.state, &a.namespace).cmp(&(b.state, &b.namespace)));
     found
 }
 
-fn approval_on(meta: &ObjectMeta, now: Timestamp, policy: &Policy, options: &Options) -> Option<Approval> {
+fn approval_on(meta: &ObjectMeta, now: Timestamp, policy: &Policy, options: &Options) -> Option<AuditedApproval> {
     let approval = approval::Approval::read(meta);
     if approval.is_absent() {
         return None;
@@ -153,15 +153,15 @@ fn approval_on(meta: &ObjectMeta, now: Timestamp, policy: &Policy, options: &Opt
     let problems = approval.problems(meta, now, policy);
     let expired = |problem: &approval::Problem| matches!(problem, approval::Problem::Expired { .. });
     let state = if problems.iter().any(|problem| !expired(problem)) {
-        ApprovalState::Broken
+        ApprovalValidity::Broken
     } else if !problems.is_empty() {
-        ApprovalState::Expired
+        ApprovalValidity::Expired
     } else if approval.end().is_some_and(|end| end.duration_since(now) <= options.ending_within) {
-        ApprovalState::Ending
+        ApprovalValidity::Ending
     } else {
-        ApprovalState::Pending
+        ApprovalValidity::Pending
     };
-    Some(Approval {
+    Some(AuditedApproval {
         namespace: meta.name.clone(),
         by: approval.by.to_owned(),
         until: approval.until.to_owned(),
@@ -171,7 +171,7 @@ fn approval_on(meta: &ObjectMeta, now: Timestamp, policy: &Policy, options: &Opt
     })
 }
 
-impl Approval {
+impl AuditedApproval {
     /// The Namespace it stands on.
     pub fn object(&self) -> ObjectRef {
         ObjectRef::namespace(&self.namespace)

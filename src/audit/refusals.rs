@@ -10,7 +10,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{Options, Step, World, deletion};
+use super::{AuditInput, Options, Step, deletion};
 use crate::judge::{Source, View, judge};
 use cascade_guard_core::{
     decision::{Decision, Effect, Outcome, Severity},
@@ -57,12 +57,12 @@ pub struct Refusal {
 }
 
 pub(super) async fn find<V: View, S: Source>(
-    world: &World<'_, V, S>,
+    input: &AuditInput<'_, V, S>,
     options: &Options,
     progress: &(dyn Fn(Step) + Sync),
 ) -> Vec<Refusal> {
     let roots: Vec<&KnownObject> =
-        world.objects.iter().filter(|subject| is_root(&subject.object) && !subject.meta.is_terminating()).collect();
+        input.objects.iter().filter(|subject| is_root(&subject.object) && !subject.meta.is_terminating()).collect();
     let done = AtomicUsize::new(0);
     let tick = || {
         let done = done.fetch_add(1, Ordering::Relaxed);
@@ -72,10 +72,10 @@ pub(super) async fn find<V: View, S: Source>(
     };
     let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let part = roots.len().div_ceil(cores).max(MIN_PART);
-    let mut found = if roots.len() > part && world.view.is_fixed() && world.source.is_at_hand() {
-        on_every_core(world, options, roots.chunks(part), &tick)
+    let mut found = if roots.len() > part && input.view.is_fixed() && input.source.is_at_hand() {
+        on_every_core(input, options, roots.chunks(part), &tick)
     } else {
-        of(world, options, &roots, &tick).await
+        of(input, options, &roots, &tick).await
     };
     found.sort_by(|a, b| {
         let rank = |refusal: &Refusal| (refusal.expected, !refusal.refused, std::cmp::Reverse(refusal.count));
@@ -87,14 +87,14 @@ pub(super) async fn find<V: View, S: Source>(
 /// Fewer deletes are not worth a thread.
 const MIN_PART: usize = 500;
 
-/// Judges deletes of a world that stands still a part on each core: none of them changes the answer to another.
+/// Judges deletes against an inventory that does not change, a part of them on each core. No verdict depends on another.
 fn on_every_core<'a, V: View, S: Source>(
-    world: &World<'_, V, S>,
+    input: &AuditInput<'_, V, S>,
     options: &Options,
     parts: impl Iterator<Item = &'a [&'a KnownObject]>,
     tick: &(dyn Fn() + Sync),
 ) -> Vec<Refusal> {
-    let found_in = move |part: &[&KnownObject]| futures::executor::block_on(of(world, options, part, tick));
+    let found_in = move |part: &[&KnownObject]| futures::executor::block_on(of(input, options, part, tick));
     thread::scope(|scope| {
         let parts: Vec<_> = parts.map(|part| (part, scope.spawn(move || found_in(part)))).collect();
         // A thread that could not do its part leaves it to this one.
@@ -104,7 +104,7 @@ fn on_every_core<'a, V: View, S: Source>(
 
 /// What is to be said of the deletes of `roots`, in their order.
 async fn of<V: View, S: Source>(
-    world: &World<'_, V, S>,
+    input: &AuditInput<'_, V, S>,
     options: &Options,
     roots: &[&KnownObject],
     tick: &(dyn Fn() + Sync),
@@ -112,7 +112,7 @@ async fn of<V: View, S: Source>(
     let mut found = Vec::new();
     for subject in roots {
         tick();
-        let decision = foresee(world, subject, options).await;
+        let decision = foresee(input, subject, options).await;
         collect(&subject.object, &decision, &mut found);
     }
     found
@@ -126,10 +126,14 @@ fn is_root(object: &ObjectRef) -> bool {
 }
 
 /// Judges the DELETE of one object, with the same limit of reads as a review has.
-async fn foresee<V: View, S: Source>(world: &World<'_, V, S>, subject: &KnownObject, options: &Options) -> Decision {
+async fn foresee<V: View, S: Source>(
+    input: &AuditInput<'_, V, S>,
+    subject: &KnownObject,
+    options: &Options,
+) -> Decision {
     let request = deletion(&subject.object, &options.user);
-    let case = Case { known: Some(&subject.meta), ..Case::new(&request, world.policy, world.now) };
-    judge(case, world.view, world.source, || Duration::from_secs(60)).await
+    let case = Case { known: Some(&subject.meta), ..Case::new(&request, input.policy, input.now) };
+    judge(case, input.view, input.source, || Duration::from_secs(60)).await
 }
 
 /// One entry a rule and check.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use jiff::SignedDuration;
 
-use super::{ApprovalState, Document, Refusal, Stuck};
+use super::{ApprovalValidity, Document, Refusal, Stuck};
 use cascade_guard_core::{policy::Mode, report::ReportFinding};
 
 /// So many rows of a section are shown; JSON has them all.
@@ -58,10 +58,10 @@ pub fn draw(document: &Document) -> String {
     });
     section(&mut text, "Approvals", &audit.approvals, |approval| {
         let state = match approval.state {
-            ApprovalState::Broken => "BROKEN",
-            ApprovalState::Expired => "EXPIRED",
-            ApprovalState::Ending => "about to end",
-            ApprovalState::Pending => "waits to be used",
+            ApprovalValidity::Broken => "BROKEN",
+            ApprovalValidity::Expired => "EXPIRED",
+            ApprovalValidity::Ending => "about to end",
+            ApprovalValidity::Pending => "waits to be used",
         };
         let why =
             if approval.problems.is_empty() { String::new() } else { format!(": {}", approval.problems.join("; ")) };

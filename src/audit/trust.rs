@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{World, each_object};
+use super::{AuditInput, each_object};
 use crate::judge::{Source, View};
 use cascade_guard_core::{
     facts::Reading,
@@ -56,8 +56,8 @@ struct Condition {
 }
 
 /// Every one of them, the longest first.
-pub(super) async fn find<V: View, S: Source>(world: &World<'_, V, S>) -> Vec<Untrusted> {
-    let distrusted: Vec<(ObjectRef, &'static str)> = world.view.with(|inventory| {
+pub(super) async fn find<V: View, S: Source>(input: &AuditInput<'_, V, S>) -> Vec<Untrusted> {
+    let distrusted: Vec<(ObjectRef, &'static str)> = input.view.with(|inventory| {
         inventory
             .applications()
             .filter(|(_, app)| app.terminating.is_none())
@@ -66,7 +66,7 @@ pub(super) async fn find<V: View, S: Source>(world: &World<'_, V, S>) -> Vec<Unt
     });
     let mut found = Vec::with_capacity(distrusted.len());
     let mut reasons = distrusted.iter().map(|(_, why)| *why);
-    each_object(world.source, distrusted.iter().map(|(object, _)| object.clone()), |object, reading| {
+    each_object(input.source, distrusted.iter().map(|(object, _)| object.clone()), |object, reading| {
         found.push(untrusted(object, reasons.next().unwrap_or_default(), &reading));
     })
     .await;

@@ -13,17 +13,18 @@ use serde_json::{Value, json};
 
 use super::{
     approvals::{Clock, status},
-    live::{self, ClusterArgs, Live},
-    output,
-    world::PolicyArgs,
+    arguments::PolicyArgs,
+    cluster_access::{self, ClusterArgs},
+    cluster_reader::ClusterReader,
+    output, thorough,
 };
 use cascade_guard_core::{
-    object::ObjectMeta,
-    policy::{POLICY_NAME, Policy},
-    rules::approval::{
+    namespace::approval::{
         APPROVAL_KEYS, APPROVE_GROUP, APPROVE_RESOURCE, APPROVE_VERB, APPROVED_BY, APPROVED_UID, APPROVED_UNTIL,
         Approval, REASON, how_to_check_the_right,
     },
+    object::ObjectMeta,
+    policy::{POLICY_NAME, Policy},
 };
 
 /// Under this name the API server keeps what `approve` and `revoke` write.
@@ -59,7 +60,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let client = args.cluster.connect().await?;
-        let policy = live::policy(&client, &args.policy).await?;
+        let policy = cluster_access::policy(&client, &args.policy).await?;
         let clock = Clock::system(Timestamp::now());
         approve(args, &client, &policy, &clock).await
     })
@@ -68,7 +69,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 async fn approve(args: &Args, client: &Client, policy: &Policy, clock: &Clock) -> anyhow::Result<ExitCode> {
     let meta = namespace(client, &args.namespace).await?;
     ensure!(!meta.is_terminating(), "Namespace {} is already being deleted; an approval changes nothing", meta.name);
-    let user = live::current_user(client).await?;
+    let user = cluster_access::current_user(client).await?;
     let lasts = args.lasts.unwrap_or_else(|| USUAL.min(policy.max_ttl));
     let approval = Approved::new(&meta, &user.username, lasts, &args.reason, policy, clock.now)?;
     let patch = approval.patch(&meta);
@@ -76,7 +77,7 @@ async fn approve(args: &Args, client: &Client, policy: &Policy, clock: &Clock) -
         output::line(&serde_json::to_string_pretty(&patch)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    if !live::may(client, APPROVE_VERB, APPROVE_GROUP, APPROVE_RESOURCE, &meta.name).await? {
+    if !cluster_access::may(client, APPROVE_VERB, APPROVE_GROUP, APPROVE_RESOURCE, &meta.name).await? {
         output::refusal(&lacks_right(&user.username, &meta.name));
         return Ok(ExitCode::from(1));
     }
@@ -176,7 +177,7 @@ pub(super) fn withdrawal(meta: &ObjectMeta) -> Value {
 /// Metadata of a Namespace.
 pub(super) async fn namespace(client: &Client, name: &str) -> anyhow::Result<ObjectMeta> {
     let found = Api::<Namespace>::all(client.clone()).get_metadata_opt(name).await;
-    let found = found.map_err(live::in_words)?.with_context(|| format!("there is no Namespace {name}"))?;
+    let found = found.map_err(cluster_access::in_words)?.with_context(|| format!("there is no Namespace {name}"))?;
     Ok(serde_json::from_value(serde_json::to_value(found.metadata)?)?)
 }
 
@@ -187,19 +188,18 @@ pub(super) async fn write(client: &Client, namespace: &str, patch: &Value) -> an
     match api.patch_metadata(namespace, &params, &Patch::Merge(patch)).await {
         Ok(_) => Ok(Ok(())),
         Err(kube::Error::Api(status)) if (400..500).contains(&status.code) => Ok(Err(status.message.clone())),
-        Err(error) => Err(live::in_words(error)).context("the approval could not be written"),
+        Err(error) => Err(cluster_access::in_words(error)).context("the approval could not be written"),
     }
 }
 
 /// Shows what would go and asks for the name.
 async fn confirmed(meta: &ObjectMeta, client: &Client, policy: &Policy) -> anyhow::Result<bool> {
     ensure!(std::io::stdin().is_terminal(), "nobody is there to confirm the name of the Namespace; pass --yes");
-    let live = Live::new(client.clone()).await?;
-    let world = live.world_of(&meta.name).await?;
-    let inventory = world.snapshot.inventory(policy, (0, 0));
-    let mut content =
-        status::content(meta, &inventory, &live).await.context("what is in the Namespace cannot be found out")?;
-    content.not_read.extend(world.not_read);
+    let reader = ClusterReader::new(client.clone()).await?;
+    let listed = reader.namespace_and_applications(&meta.name).await?;
+    let inventory = listed.snapshot.inventory(policy, (0, 0));
+    let mut content = thorough::namespace_content(meta, &inventory, &reader).await?;
+    content.not_read.extend(listed.not_read);
     output::aside(&format!("Namespace {} (UID {})\n{}", meta.name, meta.uid, status::checklist(&content, false)));
     let answer = output::ask(&format!("Type the name of the Namespace to approve its deletion ({}): ", meta.name))?;
     Ok(answer == meta.name)

@@ -7,11 +7,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use jiff::{SignedDuration, Span};
 
 use super::{
-    live::{ClusterArgs, Opened},
+    arguments::InputArgs,
+    cluster_access::ClusterArgs,
+    opened_input::OpenedInput,
     output::{self, Format},
-    world::WorldArgs,
 };
-use crate::audit::{self, Document, Options, Step, World};
+use crate::audit::{self, AuditInput, Document, Options, Step};
 use cascade_guard_core::{
     object::{ARGO_GROUP, GroupKind},
     replay, report,
@@ -39,7 +40,7 @@ pub struct Args {
     #[arg(long, default_value = "30m", value_name = "TIME", value_parser = duration)]
     ending_within: SignedDuration,
     #[command(flatten)]
-    world: WorldArgs,
+    input: InputArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
@@ -75,11 +76,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 async fn look(args: &Args) -> anyhow::Result<ExitCode> {
-    let now = args.world.now();
+    let now = args.input.now();
     let earlier = args.since.as_ref().map(read_earlier).transpose()?;
     let bar = progress_bar();
-    let opened = Opened::new(&args.world, &args.cluster).await?;
-    args.world.ensure_holds(
+    let opened = OpenedInput::new(&args.input, &args.cluster).await?;
+    args.input.ensure_holds(
         &opened.snapshot,
         &[
             GroupKind::new(ARGO_GROUP, "Application"),
@@ -90,13 +91,13 @@ async fn look(args: &Args) -> anyhow::Result<ExitCode> {
     let (policy, view) = (&opened.policy, &opened.inventory);
     let objects = opened.snapshot.subjects();
     let options = Options { user: args.user.clone(), stuck_after: args.stuck_after, ending_within: args.ending_within };
-    let world = World { view, source: &opened, policy, now, objects: &objects };
+    let input = AuditInput { view, source: &opened, policy, now, objects: &objects };
     let show = |step: Step| {
         bar.set_length(step.total as u64);
         bar.set_position(step.done as u64);
         bar.set_message(step.what);
     };
-    let mut audit = audit::scan(&world, &options, &show).await;
+    let mut audit = audit::scan(&input, &options, &show).await;
     for path in &args.audit_log {
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let recording = replay::read(&path.display().to_string(), &text)?;

@@ -8,9 +8,9 @@ use kube::{Api, Client, api::DeleteParams};
 use serde::Serialize;
 
 use super::{
-    live::{self, ClusterArgs, in_words},
+    arguments::PolicyArgs,
+    cluster_access::{self, ClusterArgs, in_words},
     output::{self, Format},
-    world::PolicyArgs,
 };
 use cascade_guard_core::policy::{Mode, Policy, RuleKey, Subject};
 
@@ -64,8 +64,8 @@ async fn examine(args: &Args) -> anyhow::Result<Vec<Check>> {
 }
 
 async fn checks(args: &Args, client: &Client) -> anyhow::Result<Vec<Check>> {
-    let user = live::current_user(client).await?;
-    let (policy, unknown) = live::policy_or_why(client, &args.policy).await?;
+    let user = cluster_access::current_user(client).await?;
+    let (policy, unknown) = cluster_access::policy_or_why(client, &args.policy).await?;
     let canary = args.canary.clone().unwrap_or_else(|| policy.spec.argocd.namespace.clone());
     Ok(vec![
         configuration(client, &args.configuration).await,

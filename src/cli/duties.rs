@@ -9,7 +9,8 @@ use tokio::task::JoinSet;
 
 use crate::{
     cluster::{Alarm, Health, Kinds, LiveSource, StatusWriter, StuckWatch, reports::Reporter},
-    server::{LivePolicy, Readiness, ServerTls},
+    server::ServerTls,
+    state::{LivePolicy, Readiness},
     telemetry::Metrics,
 };
 use cascade_guard_core::{inventory::Inventory, object::GroupKind};
@@ -72,7 +73,7 @@ impl Duties {
             policy: policy.clone(),
             readiness: readiness.clone(),
             health,
-            tls,
+            certificate_end: Box::new(move || tls.not_after()),
             metrics: metrics.clone(),
         };
         background.spawn(alarm.run());

@@ -11,14 +11,15 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 
 use super::{
-    live::{ClusterArgs, Live},
+    arguments::{PolicyArgs, ensure_holds},
+    cluster_access::ClusterArgs,
+    cluster_reader::ClusterReader,
     output,
-    world::{PolicyArgs, ensure_holds},
 };
 use cascade_guard_core::{
     catalog,
     decision::Severity,
-    lint::{self, Application, Baseline, Existing, Fault, Input, Linted, Order, Problem, World},
+    lint::{self, Application, Baseline, Existing, Fault, Input, LintContext, Linted, Order, Problem},
     object::ARGO_GROUP,
     policy::Policy,
     report::{self, Report, ReportFinding, Rule},
@@ -120,14 +121,14 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
     let inventory = snapshot.as_ref().map(|snapshot| snapshot.inventory(&policy, (0, 0)));
     let existing = snapshot.as_ref().zip(inventory.as_ref());
-    let world = World {
+    let context = LintContext {
         applications: applications(&args.apps, snapshot.as_ref())?,
         namespace: args.namespace.clone(),
         existing: existing.map(|(snapshot, inventory)| Existing { objects: snapshot.objects().collect(), inventory }),
         secret_producers: secret_producers(&policy),
     };
     let (inputs, mut problems) = read(&args.paths);
-    let mut linted = lint::lint(&inputs, &world);
+    let mut linted = lint::lint(&inputs, &context);
     problems.append(&mut linted.problems);
     for problem in &problems {
         let place = problem.location.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
@@ -156,8 +157,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 fn existing(cluster: &ClusterArgs, policy: &Policy) -> anyhow::Result<Snapshot> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let live = Live::new(cluster.connect().await?).await?;
-        live.existing(&policy.spec.argocd.namespace).await
+        let reader = ClusterReader::new(cluster.connect().await?).await?;
+        reader.existing(&policy.spec.argocd.namespace).await
     })
 }
 

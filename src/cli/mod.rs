@@ -1,16 +1,20 @@
-//! The command line. One file a command; exit codes are 0 clean, 1 findings or denied, 2 usage or environment.
+//! The command line. Each command has one file or folder. Exit codes are 0 clean, 1 findings or denied, 2 usage or
+//! environment.
 
 pub mod approvals;
 mod approve;
+mod arguments;
 mod audit;
 mod certs;
+mod cluster_access;
+mod cluster_reader;
 mod completions;
 mod crds;
 mod demo;
 mod doctor;
 mod duties;
 mod lint;
-mod live;
+mod opened_input;
 pub mod output;
 pub mod overlap;
 pub mod plan;
@@ -20,7 +24,7 @@ mod review;
 mod revoke;
 mod serve;
 mod target;
-mod world;
+mod thorough;
 
 use std::process::ExitCode;
 

@@ -6,10 +6,11 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use super::{
-    live::{self, ClusterArgs, Opened},
+    arguments::InputArgs,
+    cluster_access::{self, ClusterArgs},
+    opened_input::OpenedInput,
     output::{self, Format},
     target::{ObjectArgs, UserArgs, Wanted},
-    world::WorldArgs,
 };
 use cascade_guard_core::{
     admission::UserInfo,
@@ -40,7 +41,7 @@ pub struct ExplainArgs {
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
     #[command(flatten)]
-    world: WorldArgs,
+    input: InputArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
@@ -94,23 +95,23 @@ struct Asked {
 
 async fn ask(args: &ExplainArgs) -> anyhow::Result<Asked> {
     let wanted = args.object.wanted()?;
-    let world = match &args.world.snapshot {
-        Some(_) => Opened::new(&args.world, &args.cluster).await?,
+    let opened = match &args.input.snapshot {
+        Some(_) => OpenedInput::new(&args.input, &args.cluster).await?,
         // A policy file alone says what it would do about an object that need not exist.
-        None if args.world.policy.policy.is_some() && !args.cluster.is_named() => {
-            let policy = args.world.policy.load()?;
+        None if args.input.policy.policy.is_some() && !args.cluster.is_named() => {
+            let policy = args.input.policy.load()?;
             let inventory = Snapshot::default().inventory(&policy, (0, 0));
             return Ok(Asked { object: supposed(wanted), user: args.user.user(None).await?, policy, inventory });
         }
         None => {
             let client = args.cluster.connect().await.context("no policy is known; name a file with --policy")?;
-            let policy = live::certain_policy(&client, &args.world.policy).await?;
-            Opened::live(client, policy).await?
+            let policy = cluster_access::certain_policy(&client, &args.input.policy).await?;
+            OpenedInput::of_cluster(client, policy).await?
         }
     };
-    let (object, _) = world.find(wanted).await?;
-    let user = args.user.user(world.client()).await?;
-    Ok(Asked { object, user, policy: world.policy, inventory: world.inventory })
+    let (object, _) = opened.find(wanted).await?;
+    let user = args.user.user(opened.client()).await?;
+    Ok(Asked { object, user, policy: opened.policy, inventory: opened.inventory })
 }
 
 async fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
@@ -152,7 +153,7 @@ fn project_of(object: &ObjectRef, inventory: &Inventory) -> Option<String> {
 
 fn row(rule: &'static RuleMeta, policy: &Policy, subject: &Subject<'_>, args: &ExplainArgs) -> Option<RuleRow> {
     // A rule without a key is beyond every policy.
-    let explanation = policy.explain(rule.key?, subject, args.world.now());
+    let explanation = policy.explain(rule.key?, subject, args.input.now());
     Some(RuleRow {
         rule: rule.id,
         mode: explanation.resolved.mode,

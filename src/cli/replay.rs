@@ -5,10 +5,10 @@ use std::{fmt::Write, fs, path::PathBuf, process::ExitCode};
 use anyhow::{Context as _, bail};
 
 use super::{
+    arguments::{InputArgs, PolicyArgs},
     output::{self, Format},
-    world::{PolicyArgs, WorldArgs},
 };
-use cascade_guard_core::replay::{self, Judge, Recording, Replay, Row, Tally, World};
+use cascade_guard_core::replay::{self, Judge, Recording, Replay, ReplayedCluster, Row, Tally};
 
 /// Arguments of `replay`.
 #[derive(Debug, clap::Args)]
@@ -26,7 +26,7 @@ pub struct Args {
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
     #[command(flatten)]
-    world: WorldArgs,
+    input: InputArgs,
 }
 
 /// So many rows are shown in a table; JSON has them all.
@@ -37,17 +37,17 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let against = PolicyArgs { policy: args.against.clone(), mode_ceiling: None };
     let against = args.against.is_some().then(|| against.load()).transpose()?;
     let recording = read(&args.files)?;
-    let (mut world, policy) = match args.world.snapshot()? {
+    let (mut world, policy) = match args.input.snapshot()? {
         Some((snapshot, policy)) => {
             // What follows the requests may begin with nothing.
             if !args.build_world {
-                args.world.ensure_holds(&snapshot, &[])?;
+                args.input.ensure_holds(&snapshot, &[])?;
             }
-            (World::from(snapshot), policy)
+            (ReplayedCluster::from(snapshot), policy)
         }
         None if args.build_world => {
-            let policy = args.world.policy.load()?;
-            (World::new(&policy.spec.argocd.namespace)?, policy)
+            let policy = args.input.policy.load()?;
+            (ReplayedCluster::new(&policy.spec.argocd.namespace)?, policy)
         }
         None => {
             bail!("replay needs --snapshot with the cluster as it was, or --build-world to build it from the requests")
@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut judge = Judge::new(policy, &world);
     let mut other = against.map(|policy| Judge::new(policy, &world));
     let mut result =
-        replay::replay(&recording.requests, &mut world, &mut judge, other.as_mut(), args.build_world, args.world.now());
+        replay::replay(&recording.requests, &mut world, &mut judge, other.as_mut(), args.build_world, args.input.now());
     for (reason, count) in recording.left_out {
         *result.left_out.entry(reason.to_owned()).or_default() += count;
     }

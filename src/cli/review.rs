@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-use super::{output, world::WorldArgs};
+use super::{arguments::InputArgs, output};
 use cascade_guard_core::judge::{Case, judge_at_hand};
 use cascade_guard_core::{
     admission::{decode, encode},
@@ -23,19 +23,19 @@ pub struct Args {
     #[arg(default_value = "-", value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
-    world: WorldArgs,
+    input: InputArgs,
 }
 
 /// Exit 0 allowed, 1 denied.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     // A forgotten flag must not pass for a cluster in which nothing is claimed. A file without objects may: nobody judges a
     // single request by accident, and an empty cluster is one.
-    let Some((snapshot, policy, inventory)) = args.world.open()? else {
+    let Some((snapshot, policy, inventory)) = args.input.open()? else {
         bail!("review needs --snapshot with the cluster as it is; an empty file stands for an empty cluster")
     };
     let body = read(&args.file)?;
     let request = decode(&body).with_context(|| format!("{} cannot be judged", args.file.display()))?;
-    let decision = judge_at_hand(Case::new(&request, &policy, args.world.now()), &inventory, &snapshot).decision;
+    let decision = judge_at_hand(Case::new(&request, &policy, args.input.now()), &inventory, &snapshot).decision;
     let response = render(&decision, &request);
     output::line(&String::from_utf8_lossy(&encode(&request.uid, &response)))?;
     Ok(ExitCode::from(u8::from(!response.allowed)))

@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use super::{
     approve::{namespace, withdrawal, write},
-    live::ClusterArgs,
+    cluster_access::ClusterArgs,
     output,
 };
-use cascade_guard_core::rules::approval::{APPROVAL_KEYS, Approval};
+use cascade_guard_core::namespace::approval::{APPROVAL_KEYS, Approval};
 
 /// Arguments of `revoke`.
 #[derive(Debug, clap::Args)]

@@ -15,20 +15,19 @@ use parking_lot::RwLock;
 use tokio::{net::TcpSocket, task::JoinSet};
 
 use super::{
+    arguments::PolicyArgs,
+    cluster_access::NO_SNAPSHOT,
     duties::{Duties, DutyArgs},
-    live::NO_SNAPSHOT,
-    world::PolicyArgs,
 };
 use crate::judge::Source;
 use crate::{
     cluster::{Cluster, Health, Kinds, LiveSource, SILENCE, connect},
     server::{
-        Condition, Guard, Limits, LivePolicy, Readiness, ServerTls, Transport, admin,
-        content::{Content, EVERY},
-        routes,
+        Guard, Limits, ServerTls, Transport, admin, routes,
         shutdown::{self, Port},
         tls::TlsFiles,
     },
+    state::{LivePolicy, POLL_INTERVAL, Readiness, Requirement, WatchedFiles},
     telemetry::{
         DecisionLog, Metrics, decisions,
         log::{self, DEFAULT_FILTER, LogFilter},
@@ -104,10 +103,10 @@ async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
     let readiness = Arc::new(Readiness::default());
     let mut background = JoinSet::new();
 
-    let files = TlsFiles { cert: tls_cert, key: tls_key, client_ca };
-    let (tls, tls_content) = ServerTls::from_files(&files, metrics.clone())
-        .with_context(|| format!("{} and {} cannot be served", files.cert.display(), files.key.display()))?;
-    background.spawn(tls.clone().follow(tls_content, EVERY));
+    let tls_files = TlsFiles { cert: tls_cert, key: tls_key, client_ca };
+    let (tls, watched) = ServerTls::from_files(&tls_files, metrics.clone())
+        .with_context(|| format!("{} and {} cannot be served", tls_files.cert.display(), tls_files.key.display()))?;
+    background.spawn(tls.clone().follow(watched, POLL_INTERVAL));
     let policy = live_policy(&policy_args, &metrics, &mut background)?;
 
     let served = Served {
@@ -136,9 +135,9 @@ async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
     let source = LiveSource::new(client.clone(), kinds.clone(), served.metrics.clone());
     let watch_policy = policy_args.policy.is_none();
     if watch_policy {
-        served.readiness.missing(Condition::Policy, "the GuardPolicy was not read yet");
+        served.readiness.missing(Requirement::Policy, "the GuardPolicy was not read yet");
     }
-    served.readiness.missing(Condition::Claims, "nothing is listed yet");
+    served.readiness.missing(Requirement::Claims, "nothing is listed yet");
     let health = Arc::new(Health::default());
     let duties = Duties {
         client: client.clone(),
@@ -175,11 +174,11 @@ fn live_policy(
 ) -> anyhow::Result<Arc<LivePolicy>> {
     let live = |policy| Arc::new(LivePolicy::new(policy, args.ceiling(), metrics.clone()));
     let Some(path) = &args.policy else { return Ok(live(Policy::default())) };
-    let content = Content::read(vec![path.clone()])?;
-    let policy = Policy::parse(&String::from_utf8_lossy(&content.bytes()[0]))
+    let files = WatchedFiles::read(vec![path.clone()])?;
+    let policy = Policy::parse(&String::from_utf8_lossy(&files.bytes()[0]))
         .with_context(|| format!("{} is no usable GuardPolicy", path.display()))?;
     let policy = live(policy);
-    background.spawn(policy.clone().follow(content, path.display().to_string(), EVERY));
+    background.spawn(policy.clone().follow(files, path.display().to_string(), POLL_INTERVAL));
     Ok(policy)
 }
 
@@ -235,7 +234,7 @@ impl Served {
         let webhook = async move {
             // Before the policy is known an answer would be a guess. A port that is not open yet makes the API server
             // do what the failure policy of each entry says, which is what its owner decided for this case.
-            readiness.wait_for(Condition::Policy).await;
+            readiness.wait_for(Requirement::Policy).await;
             let listener = webhook.listen(1024).context("the webhook port cannot be listened on")?;
             let port = Port { listener, transport: Transport::Tls(tls), app: routes::router(guard) };
             tracing::info!(address = %port.address()?, "the webhook port is open");

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, ensure};
 use kube::Client;
 
-use super::live;
+use super::cluster_access;
 use cascade_guard_core::{
     admission::UserInfo,
     object::{ARGO_GROUP, ObjectRef},
@@ -90,7 +90,7 @@ impl UserArgs {
         let mut user = match (&self.user, client) {
             (Some(username), _) => UserInfo { username: username.clone(), ..UserInfo::default() },
             (None, None) => UserInfo { username: SOMEBODY.to_owned(), ..UserInfo::default() },
-            (None, Some(client)) => live::current_user(client).await.context("name a user with --user")?,
+            (None, Some(client)) => cluster_access::current_user(client).await.context("name a user with --user")?,
         };
         if !self.groups.is_empty() {
             user.groups.clone_from(&self.groups);

@@ -17,7 +17,7 @@ use super::{
     health::{Degradation, Reads, degradations},
 };
 use crate::{
-    server::{Condition, LivePolicy, Readiness, ServerTls},
+    state::{LivePolicy, Readiness, Requirement},
     telemetry::Metrics,
 };
 use cascade_guard_core::policy::{GuardPolicy, POLICY_NAME};
@@ -39,8 +39,8 @@ pub struct Alarm {
     pub readiness: Arc<Readiness>,
     /// Whether watches go on.
     pub health: Arc<Health>,
-    /// Whose certificate may end.
-    pub tls: Arc<ServerTls>,
+    /// When the serving certificate ends.
+    pub certificate_end: Box<dyn Fn() -> Timestamp + Send + Sync>,
     /// Where reads are counted.
     pub metrics: Arc<Metrics>,
 }
@@ -83,7 +83,7 @@ impl Alarm {
     /// Never; it has the type of a background task.
     pub async fn run(self) -> anyhow::Result<()> {
         let recorder = Recorder::new(self.client.clone(), Reporter::from("cascade-guard"));
-        self.readiness.wait_for(Condition::Policy).await;
+        self.readiness.wait_for(Requirement::Policy).await;
         let mut told = Told::default();
         let (mut looks, mut earlier, mut reads) = (0, Reads::so_far(&self.metrics), Reads::default());
         loop {
@@ -94,7 +94,7 @@ impl Alarm {
                 earlier = so_far;
             }
             let now = Timestamp::now();
-            let found = degradations(self.health.stale(now), self.tls.not_after(), reads, now);
+            let found = degradations(self.health.stale(now), (self.certificate_end)(), reads, now);
             let ToTell { degraded, over } = told.sort(found, Instant::now());
             for reason in over {
                 tracing::info!(reason, "protection is as it should be again in this respect");

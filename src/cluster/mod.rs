@@ -1,27 +1,28 @@
-//! The live cluster: what watches deliver goes into the inventory, what rules ask is read from the API server.
+//! The live cluster. Watches feed the inventory. Live reads answer the questions of rules. Status, Events and reports are
+//! written back from timers.
 
 mod alarm;
 mod client;
 mod discovery;
-mod feed;
-mod follow;
 mod health;
+mod index_feed;
+mod list_watch;
+mod live_reads;
 pub mod reports;
-mod source;
 mod status;
-mod stuck;
+mod stuck_deletions;
 mod supervisor;
 mod watch;
-mod watched;
+mod watched_object;
 
 pub use self::{
     alarm::Alarm,
     client::connect,
     discovery::{Kinds, Served},
-    follow::SILENCE,
     health::{Degradation, Health, degradations},
-    source::LiveSource,
+    list_watch::SILENCE,
+    live_reads::LiveSource,
     status::StatusWriter,
-    stuck::StuckWatch,
+    stuck_deletions::StuckWatch,
     supervisor::Cluster,
 };

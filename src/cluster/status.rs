@@ -13,7 +13,7 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Health, client::in_words};
-use crate::server::{Condition, LivePolicy, Readiness};
+use crate::state::{LivePolicy, Readiness, Requirement};
 use cascade_guard_core::policy::{
     Claims, GuardPolicy, Observed, POLICY_NAME,
     schema::{GuardPolicyStatus, Mode},
@@ -74,7 +74,7 @@ impl StatusWriter {
     /// When the policy is no longer there to be asked, which does not happen while `self` holds it.
     pub async fn run(self) -> anyhow::Result<()> {
         let mut observed = self.policy.observed();
-        let _ = timeout(START, self.readiness.wait_for(Condition::Claims)).await;
+        let _ = timeout(START, self.readiness.wait_for(Requirement::Claims)).await;
         let mut last: Option<(Said, Instant)> = None;
         let mut trouble: Option<String> = None;
         loop {
@@ -137,7 +137,7 @@ impl StatusWriter {
     }
 
     fn claims(&self, now: Timestamp) -> Claims {
-        let missing = self.readiness.report().into_iter().find(|(condition, _)| *condition == Condition::Claims);
+        let missing = self.readiness.report().into_iter().find(|(condition, _)| *condition == Requirement::Claims);
         match (missing, self.health.stale(now)) {
             (Some((_, why)), _) => Claims::NotSynced(why),
             (None, Some(why)) => Claims::Stale(why),

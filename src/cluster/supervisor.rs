@@ -13,12 +13,12 @@ use tokio::{
 use super::{
     Health, Kinds,
     client::in_words,
-    feed::{ClusterNames, DefinitionFeed, Feed, InventoryFeed, PolicyFeed, SecretFeed},
-    follow::Follower,
-    watch::{Scope, State, States, Watch},
+    index_feed::{ClusterNames, DefinitionFeed, Feed, InventoryFeed, PolicyFeed, SecretFeed},
+    list_watch::ListWatch,
+    watch::{Watch, WatchScope, WatchState, WatchStates},
 };
 use crate::{
-    server::{Condition, LivePolicy, Readiness},
+    state::{LivePolicy, Readiness, Requirement},
     telemetry::Metrics,
 };
 use cascade_guard_core::{
@@ -58,8 +58,8 @@ pub struct Cluster {
 
 /// What the watches of one cluster share.
 struct Shared {
-    scope: watch::Sender<Scope>,
-    states: Arc<States>,
+    scope: watch::Sender<WatchScope>,
+    states: Arc<WatchStates>,
     names: Arc<ClusterNames>,
     definitions: Arc<Notify>,
 }
@@ -70,13 +70,13 @@ impl Cluster {
     /// # Errors
     /// When a watch ends: none of them may.
     pub async fn run(self) -> anyhow::Result<()> {
-        self.readiness.missing(Condition::Claims, "the API server was not asked yet which kinds it serves");
+        self.readiness.missing(Requirement::Claims, "the API server was not asked yet which kinds it serves");
         if self.watch_policy {
-            self.readiness.missing(Condition::Policy, "the GuardPolicy was not read yet");
+            self.readiness.missing(Requirement::Policy, "the GuardPolicy was not read yet");
         }
         self.discover().await;
         let shared = Shared {
-            scope: watch::Sender::new(Scope::of(&self.policy.load(), 0)),
+            scope: watch::Sender::new(WatchScope::of(&self.policy.load(), 0)),
             states: Arc::new(watch::Sender::new(BTreeMap::new())),
             names: Arc::new(ClusterNames {
                 inventory: self.inventory.clone(),
@@ -141,7 +141,7 @@ impl Cluster {
         while let Err(error) = self.kinds.refresh(&self.client).await {
             let why = format!("the API server cannot be asked which kinds it serves: {}", in_words(&error));
             tracing::warn!(why, "waiting for the API server");
-            self.readiness.missing(Condition::Claims, why);
+            self.readiness.missing(Requirement::Claims, why);
             sleep(pause).await;
             pause = (pause * 2).min(Duration::from_secs(15));
         }
@@ -175,20 +175,20 @@ impl Cluster {
 
     /// Waits until the policy is known, or that there is none. A policy that is there and cannot be read is neither: going
     /// on without it would put every rule in audit, and nobody would notice.
-    async fn await_policy(&self, states: &mut watch::Receiver<BTreeMap<Watch, State>>) -> anyhow::Result<()> {
+    async fn await_policy(&self, states: &mut watch::Receiver<BTreeMap<Watch, WatchState>>) -> anyhow::Result<()> {
         loop {
             match states.borrow_and_update().get(&Watch::Policy) {
-                Some(State::Synced | State::Absent) => {
-                    self.readiness.met(Condition::Policy);
+                Some(WatchState::Synced | WatchState::Absent) => {
+                    self.readiness.met(Requirement::Policy);
                     return Ok(());
                 }
-                Some(State::Failed(reason)) => self.readiness.missing(
-                    Condition::Policy,
+                Some(WatchState::Failed(reason)) => self.readiness.missing(
+                    Requirement::Policy,
                     format!(
                         "the GuardPolicy cannot be read ({reason}); grant list and watch, or name a file with --policy"
                     ),
                 ),
-                Some(State::Pending) | None => {}
+                Some(WatchState::Pending) | None => {}
             }
             states.changed().await?;
         }
@@ -200,7 +200,7 @@ impl Cluster {
         shared.names.refresh();
         self.inventory.write().set_controller_namespace(&policy.spec.argocd.namespace);
         shared.scope.send_if_modified(|scope| {
-            let next = Scope::of(&policy, scope.generation);
+            let next = WatchScope::of(&policy, scope.generation);
             let changed = *scope != next;
             *scope = next;
             changed
@@ -209,7 +209,7 @@ impl Cluster {
 
     fn follow(&self, watch: Watch, shared: &Shared, watches: &mut JoinSet<anyhow::Result<()>>) {
         shared.states.send_modify(|states| {
-            states.insert(watch, State::Pending);
+            states.insert(watch, WatchState::Pending);
         });
         let feed: Box<dyn Feed> = match watch {
             Watch::ClusterSecrets => Box::new(SecretFeed { names: shared.names.clone(), complete: false }),
@@ -217,7 +217,7 @@ impl Cluster {
             Watch::Policy => Box::new(PolicyFeed { policy: self.policy.clone(), seen: None }),
             _ => Box::new(InventoryFeed { watch, inventory: self.inventory.clone(), policy: self.policy.clone() }),
         };
-        let follower = Follower {
+        let list_watch = ListWatch {
             watch,
             client: self.client.clone(),
             kinds: self.kinds.clone(),
@@ -229,17 +229,17 @@ impl Cluster {
             silence: self.silence,
             trouble: None,
         };
-        watches.spawn(follower.run());
+        watches.spawn(list_watch.run());
     }
 
     /// Ready once everything indispensable was listed and the rest was at least tried.
-    fn judge_readiness(&self, states: &BTreeMap<Watch, State>) {
+    fn judge_readiness(&self, states: &BTreeMap<Watch, WatchState>) {
         let missing: Vec<String> = states
             .iter()
             .filter_map(|(watch, state)| match state {
-                State::Pending => Some(format!("{} are not listed yet", watch.what())),
-                State::Failed(reason) if watch.is_indispensable() => Some(format!("{}: {reason}", watch.what())),
-                State::Synced | State::Absent | State::Failed(_) => None,
+                WatchState::Pending => Some(format!("{} are not listed yet", watch.what())),
+                WatchState::Failed(reason) if watch.is_indispensable() => Some(format!("{}: {reason}", watch.what())),
+                WatchState::Synced | WatchState::Absent | WatchState::Failed(_) => None,
             })
             .collect();
         if missing.is_empty() {
@@ -247,9 +247,9 @@ impl Cluster {
                 self.inventory.write().set_ready(true);
                 tracing::info!("everything is listed; deletes can be judged");
             }
-            self.readiness.met(Condition::Claims);
+            self.readiness.met(Requirement::Claims);
         } else if !self.inventory.read().is_ready() {
-            self.readiness.missing(Condition::Claims, missing.join("; "));
+            self.readiness.missing(Requirement::Claims, missing.join("; "));
         }
     }
 }

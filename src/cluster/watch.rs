@@ -1,11 +1,11 @@
-//! What is watched, and how far each watch has come.
+//! The kinds of objects that are watched, and the state of each watch.
 
 use std::collections::BTreeMap;
 
 use kube::{Api, Client, api::GroupVersionKind, discovery::ApiResource};
 use tokio::sync::watch::Sender;
 
-use super::watched::Watched;
+use super::watched_object::WatchedObject;
 use cascade_guard_core::{
     argo::config::{SECRET_TYPE, SETTINGS_NAME},
     object::{ARGO_GROUP, GroupKind},
@@ -94,7 +94,11 @@ impl Watch {
         GroupKind::new(&resource.group, &resource.kind)
     }
 
-    pub(super) fn api<const ONLY_METADATA: bool>(self, client: Client, scope: &Scope) -> Api<Watched<ONLY_METADATA>> {
+    pub(super) fn api<const ONLY_METADATA: bool>(
+        self,
+        client: Client,
+        scope: &WatchScope,
+    ) -> Api<WatchedObject<ONLY_METADATA>> {
         match self {
             // The right to read Secrets everywhere would be far too much.
             Self::ClusterSecrets => Api::namespaced_with(client, &scope.argocd, &self.resource()),
@@ -103,21 +107,21 @@ impl Watch {
     }
 
     /// The part of the scope that makes this watch begin anew when it changes.
-    pub(super) fn part_of(self, scope: &Scope) -> Scope {
+    pub(super) fn part_of(self, scope: &WatchScope) -> WatchScope {
         match self {
             Self::Applications => scope.clone(),
             Self::ApplicationSets | Self::Projects | Self::Policy => {
-                Scope { generation: scope.generation, ..Scope::default() }
+                WatchScope { generation: scope.generation, ..WatchScope::default() }
             }
-            Self::ClusterSecrets => Scope { argocd: scope.argocd.clone(), ..Scope::default() },
-            Self::Namespaces | Self::Settings | Self::Definitions => Scope::default(),
+            Self::ClusterSecrets => WatchScope { argocd: scope.argocd.clone(), ..WatchScope::default() },
+            Self::Namespaces | Self::Settings | Self::Definitions => WatchScope::default(),
         }
     }
 }
 
 /// What of the policy and of the cluster decides what the watches are to deliver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Scope {
+pub(super) struct WatchScope {
     /// Namespace of the Argo CD controllers.
     pub(super) argocd: String,
     /// Namespaces that may hold Applications.
@@ -126,7 +130,7 @@ pub(super) struct Scope {
     pub(super) generation: u64,
 }
 
-impl Scope {
+impl WatchScope {
     pub(super) fn of(policy: &Policy, generation: u64) -> Self {
         let argocd = &policy.spec.argocd;
         Self { argocd: argocd.namespace.clone(), applications: argocd.application_namespaces.clone(), generation }
@@ -135,7 +139,7 @@ impl Scope {
 
 /// How far a watch has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum WatchState {
     /// It has not been tried yet.
     Pending,
     /// Everything was listed once.
@@ -147,4 +151,4 @@ pub(super) enum State {
 }
 
 /// How far every watch has come.
-pub(super) type States = Sender<BTreeMap<Watch, State>>;
+pub(super) type WatchStates = Sender<BTreeMap<Watch, WatchState>>;

@@ -12,10 +12,13 @@ use axum::{
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::RwLock;
 
-use super::{Readiness, listener::Peer};
-use crate::telemetry::{
-    log::LogFilter,
-    metrics::{CONTENT_TYPE, Metrics},
+use super::listener::Peer;
+use crate::{
+    state::Readiness,
+    telemetry::{
+        log::LogFilter,
+        metrics::{CONTENT_TYPE, Metrics},
+    },
 };
 use cascade_guard_core::inventory::Inventory;
 
@@ -45,15 +48,15 @@ pub fn router(admin: Admin) -> Router {
         .with_state(admin)
 }
 
-/// Says which condition is missing and why: this is the first thing that somebody looks at.
+/// Says which requirement does not hold and why: this is the first thing that somebody looks at.
 async fn readyz(State(admin): State<Admin>) -> Response {
     let missing = admin.readiness.report();
     if missing.is_empty() {
         return "ok\n".into_response();
     }
     let mut text = String::new();
-    for (condition, why) in missing {
-        let _ = writeln!(text, "{}: {why}", condition.as_str());
+    for (requirement, why) in missing {
+        let _ = writeln!(text, "{}: {why}", requirement.as_str());
     }
     (StatusCode::SERVICE_UNAVAILABLE, text).into_response()
 }

@@ -10,9 +10,11 @@ use futures::FutureExt;
 use jiff::Timestamp;
 use parking_lot::RwLock;
 
-use super::LivePolicy;
-use crate::judge::{Source, judge};
-use crate::telemetry::{DecisionLog, Metrics};
+use crate::{
+    judge::{Source, judge},
+    state::LivePolicy,
+    telemetry::{DecisionLog, Metrics},
+};
 use cascade_guard_core::judge::Case;
 use cascade_guard_core::{
     admission::{DecodeError, Operation, Request, decode, encode},

@@ -1,11 +1,8 @@
-//! The webhook server: sockets, TLS, routes, readiness, shutdown. What it answers is decided elsewhere.
+//! The webhook server: sockets, TLS, routes, probes, shutdown. The core decides what it answers.
 
 pub mod admin;
-pub mod content;
 pub mod guard;
 pub mod listener;
-pub mod policy;
-pub mod readiness;
 pub mod routes;
 pub mod shutdown;
 pub mod tls;
@@ -13,7 +10,5 @@ pub mod tls;
 pub use self::{
     guard::Guard,
     listener::{Limits, Transport},
-    policy::LivePolicy,
-    readiness::{Condition, Readiness},
     tls::ServerTls,
 };

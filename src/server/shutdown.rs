@@ -15,7 +15,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Condition, Limits, Readiness, Transport, listener::serve};
+use super::{Limits, Transport, listener::serve};
+use crate::state::{Readiness, Requirement};
 
 /// Resolves on SIGTERM or SIGINT, with the signal's name.
 ///
@@ -79,7 +80,7 @@ pub async fn run(
         }
         _ = &mut admin => anyhow::bail!("the plain port stopped being served"),
     };
-    readiness.missing(Condition::Running, format!("{signal} was received, the process is about to end"));
+    readiness.missing(Requirement::Running, format!("{signal} was received, the process is about to end"));
     leaving.cancel();
     tokio::time::sleep(linger).await;
     stop_webhook.cancel();

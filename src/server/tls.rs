@@ -17,9 +17,9 @@ use rustls::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use super::content::{Content, ContentError};
 use crate::{
     certs::{InspectError, not_after},
+    state::{FileError, WatchedFiles},
     telemetry::Metrics,
 };
 
@@ -28,7 +28,7 @@ use crate::{
 pub enum TlsError {
     /// A file cannot be read.
     #[error(transparent)]
-    Content(#[from] ContentError),
+    File(#[from] FileError),
     /// There is no certificate in the PEM text.
     #[error("the certificate file holds no usable certificate: {0}")]
     Certificate(String),
@@ -58,9 +58,9 @@ pub struct TlsFiles {
 }
 
 impl TlsFiles {
-    fn content(&self) -> Result<Content, ContentError> {
+    fn read(&self) -> Result<WatchedFiles, FileError> {
         let paths = [Some(&self.cert), Some(&self.key), self.client_ca.as_ref()];
-        Content::read(paths.into_iter().flatten().cloned().collect())
+        WatchedFiles::read(paths.into_iter().flatten().cloned().collect())
     }
 }
 
@@ -93,19 +93,19 @@ impl ServerTls {
     ///
     /// # Errors
     /// When a file cannot be read or the pair cannot be served.
-    pub fn from_files(files: &TlsFiles, metrics: Arc<Metrics>) -> Result<(Arc<Self>, Content), TlsError> {
-        let content = files.content()?;
-        let bytes = content.bytes();
+    pub fn from_files(files: &TlsFiles, metrics: Arc<Metrics>) -> Result<(Arc<Self>, WatchedFiles), TlsError> {
+        let watched = files.read()?;
+        let bytes = watched.bytes();
         let tls = Self::new(&bytes[0], &bytes[1], bytes.get(2).map(Vec::as_slice), metrics)?;
-        Ok((Arc::new(tls), content))
+        Ok((Arc::new(tls), watched))
     }
 
     /// Follows the files for ever. A pair that cannot be served is refused and the last good one kept.
     ///
     /// # Errors
     /// Never; it has the type of a background task.
-    pub async fn follow(self: Arc<Self>, content: Content, every: Duration) -> anyhow::Result<()> {
-        let never = content.follow("the certificate", every, |bytes| {
+    pub async fn follow(self: Arc<Self>, files: WatchedFiles, every: Duration) -> anyhow::Result<()> {
+        let never = files.follow("the certificate", every, |bytes| {
             match server_config(&bytes[0], &bytes[1], bytes.get(2).map(Vec::as_slice)) {
                 Ok(serving) => {
                     let not_after = serving.not_after;

@@ -2,8 +2,7 @@
 
 use cascade_guard::{
     audit,
-    audit::{ApprovalState, Document},
-    cli::plan::delete_review,
+    audit::{ApprovalValidity, Document},
 };
 use cascade_guard_core::{
     admission,
@@ -131,10 +130,10 @@ fn approvals_are_told_by_what_they_are_worth() {
     assert_eq!(
         states,
         [
-            ("other", ApprovalState::Broken),
-            ("expired", ApprovalState::Expired),
-            ("ending", ApprovalState::Ending),
-            ("pending", ApprovalState::Pending)
+            ("other", ApprovalValidity::Broken),
+            ("expired", ApprovalValidity::Expired),
+            ("ending", ApprovalValidity::Ending),
+            ("pending", ApprovalValidity::Pending)
         ]
     );
     let found: Vec<_> = document.findings.iter().map(cascade_guard_core::report::ReportFinding::label).collect();
@@ -293,7 +292,7 @@ fn reviewed(
 ) -> Decision {
     let inventory = world.inventory(policy, (7, 8));
     let user = admission::UserInfo { username: "kubectl-user".to_owned(), ..admission::UserInfo::default() };
-    let body = delete_review(object, &world.json_of(object).unwrap(), &user).unwrap();
+    let body = admission::delete_review(object, &world.json_of(object).unwrap(), &user).unwrap();
     let request = admission::decode(&body).unwrap();
     judge_at_hand(Case::new(&request, policy, now()), &inventory, world).decision
 }
@@ -351,7 +350,7 @@ fn many_deletes_judged_together_are_judged_as_one_by_one() {
     let together = audited(&world, &policy, now()).audit.refusals;
     let changing = parking_lot::RwLock::new(world.inventory(&policy, (7, 8)));
     let subjects = world.subjects();
-    let around = audit::World { view: &changing, source: &world, policy: &policy, now: now(), objects: &subjects };
+    let around = audit::AuditInput { view: &changing, source: &world, policy: &policy, now: now(), objects: &subjects };
     let one_by_one = futures::executor::block_on(audit::scan(&around, &audit::Options::default(), &|_| {})).refusals;
     assert!(together.len() > 600 && together.iter().any(|refusal| refusal.object.name == "old"));
     assert_eq!(together, one_by_one);

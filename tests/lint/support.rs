@@ -8,7 +8,7 @@ use std::{
 };
 
 use cascade_guard_core::{
-    lint::{self, Application, Existing, Input, World},
+    lint::{self, Application, Existing, Input, LintContext},
     object::ARGO_GROUP,
     policy::Policy,
     report::ReportFinding,
@@ -51,7 +51,7 @@ pub fn findings(inputs: &[Input], beside: &Beside) -> (Vec<ReportFinding>, Vec<R
         .as_ref()
         .zip(inventory.as_ref())
         .map(|(snapshot, inventory)| Existing { objects: snapshot.objects().collect(), inventory });
-    let world = World { applications, existing, ..World::default() };
+    let world = LintContext { applications, existing, ..LintContext::default() };
     let linted = lint::lint(inputs, &world);
     (linted.findings, linted.problems)
 }

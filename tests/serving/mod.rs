@@ -6,7 +6,8 @@ use std::{sync::Arc, time::Duration};
 
 use cascade_guard::judge::Source;
 use cascade_guard::{
-    server::{Guard, LivePolicy},
+    server::Guard,
+    state::LivePolicy,
     telemetry::{DecisionLog, Metrics},
 };
 use cascade_guard_core::{

@@ -7,6 +7,7 @@ pub mod digest;
 pub mod hook;
 pub mod order;
 mod partial;
+pub mod sync_intent;
 pub mod sync_options;
 pub mod tracking;
 

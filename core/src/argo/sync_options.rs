@@ -1,5 +1,7 @@
 //! `argocd.argoproj.io/sync-options` and the syncOptions lists of Applications and operations.
 
+use crate::object::ObjectMeta;
+
 /// Annotation with an object's own sync options.
 pub const SYNC_OPTIONS: &str = "argocd.argoproj.io/sync-options";
 
@@ -17,6 +19,13 @@ pub fn in_list<'a>(options: &'a [String], key: &str) -> Option<&'a str> {
     options.iter().find_map(|item| value_of(item, key))
 }
 
+/// Whether a cascade leaves an object alone. The annotations of the object win over the sync options of its Application;
+/// `by_application` says whether those hold `Delete=false`.
+pub fn is_kept(meta: &ObjectMeta, by_application: bool) -> bool {
+    let own = in_annotation(meta.annotation(SYNC_OPTIONS), "Delete");
+    own.map_or(by_application, |value| value == "false") || meta.annotation(HELM_RESOURCE_POLICY) == Some("keep")
+}
+
 fn value_of<'a>(item: &'a str, key: &str) -> Option<&'a str> {
     item.strip_prefix(key)?.strip_prefix('=')
 }
@@ -32,5 +41,17 @@ mod tests {
         assert_eq!(in_annotation(Some("DeleteX=false"), "Delete"), None);
         assert_eq!(in_annotation(None, "Delete"), None);
         assert_eq!(in_list(&["Replace=true".to_owned()], "Replace"), Some("true"));
+    }
+
+    #[test]
+    fn annotation_of_the_object_wins_over_its_application() {
+        let annotated = |key: &str, value: &str| ObjectMeta {
+            annotations: [(key.to_owned(), value.to_owned())].into(),
+            ..ObjectMeta::default()
+        };
+        assert!(is_kept(&annotated(SYNC_OPTIONS, "Delete=false"), false));
+        assert!(!is_kept(&annotated(SYNC_OPTIONS, "Delete=true"), true));
+        assert!(is_kept(&annotated(HELM_RESOURCE_POLICY, "keep"), false));
+        assert!(is_kept(&ObjectMeta::default(), true) && !is_kept(&ObjectMeta::default(), false));
     }
 }

@@ -1,6 +1,6 @@
 //! Whose object is this? Argo CD's markers (tracking id, instance label, installation id).
 
-use crate::object::ObjectMeta;
+use crate::object::{ObjectMeta, ObjectRef};
 
 /// Annotation that names the Application an object was last synced by, and the object's own coordinates.
 pub const TRACKING_ID: &str = "argocd.argoproj.io/tracking-id";
@@ -77,6 +77,15 @@ impl<'a> TrackingId<'a> {
         let (group, kind) = exactly_two(kind)?;
         let (namespace, name) = exactly_two(path)?;
         Some(Self { instance, group, kind, namespace, name })
+    }
+
+    /// Whether it was written for this object, not copied from another one. A hook with a generated name carries a tracking
+    /// id without a name, or with an earlier name. For a cluster-scoped object the namespace is that of the destination.
+    pub fn names(&self, object: &ObjectRef, meta: &ObjectMeta) -> bool {
+        self.kind == object.kind.kind
+            && self.group == object.kind.group
+            && (self.name == object.name || !meta.generate_name.is_empty())
+            && (object.namespace.is_empty() || self.namespace == object.namespace)
     }
 }
 

@@ -107,7 +107,11 @@ impl Closure<'_> {
                 self.plan.apps.extend(id);
                 self.root(app.object());
                 let held: Vec<_> = inventory.held(root.application, app.cluster).collect();
-                self.take(id, app, held.iter().map(|(key, held)| (*key, held.class, held.synced, Place::Held(held))));
+                self.take(
+                    id,
+                    app,
+                    held.iter().map(|(key, held)| (*key, held.class, held.synced, Coordinates::Held(held))),
+                );
             }
             Root::Known(id) => {
                 if let Some(app) = inventory.app(*id) {
@@ -182,12 +186,17 @@ impl Closure<'_> {
         self.take(
             Some(id),
             app.without_claims(),
-            app.claims.iter().map(|claim| (claim.key, claim.class, claim.synced, Place::Bucket(claim.bucket))),
+            app.claims.iter().map(|claim| (claim.key, claim.class, claim.synced, Coordinates::Bucket(claim.bucket))),
         );
     }
 
     /// Adds what the cascade of `app` takes.
-    fn take<'h>(&mut self, id: Option<AppId>, app: App, held: impl Iterator<Item = (Key, Class, bool, Place<'h>)>) {
+    fn take<'h>(
+        &mut self,
+        id: Option<AppId>,
+        app: App,
+        held: impl Iterator<Item = (Key, Class, bool, Coordinates<'h>)>,
+    ) {
         if !app.cascades {
             return;
         }
@@ -210,11 +219,11 @@ impl Closure<'_> {
                 continue;
             }
             let (kind, namespace, object) = match place {
-                Place::Held(held) => {
+                Coordinates::Held(held) => {
                     let object = inventory.normalise(ObjectRef::new(held.group, held.kind, held.namespace, held.name));
                     (Arc::new(object.kind.clone()), object.namespace.as_str().into(), Some(object))
                 }
-                Place::Bucket(bucket) => {
+                Coordinates::Bucket(bucket) => {
                     let bucket = inventory.claims().bucket(bucket);
                     (bucket.kind.clone(), bucket.namespace.clone(), None)
                 }
@@ -409,8 +418,8 @@ fn appset(meta: &ObjectMeta) -> ObjectRef {
     ObjectRef::new(ARGO_GROUP, "ApplicationSet", &meta.namespace, &meta.name)
 }
 
-/// Where the coordinates of a held object come from.
-enum Place<'a> {
+/// Where kind and namespace of a held object are known from.
+enum Coordinates<'a> {
     Held(&'a Held<'a>),
     Bucket(crate::inventory::BucketId),
 }

@@ -4,11 +4,7 @@ use std::collections::HashMap;
 
 use super::plan::{Fate, Inputs, Item, Plan, Spared, Via};
 use crate::{
-    argo::{
-        Marker,
-        sync_options::{HELM_RESOURCE_POLICY, SYNC_OPTIONS, in_annotation},
-        tracking,
-    },
+    argo::{Marker, sync_options::is_kept, tracking},
     facts::{Facts, Reading},
     inventory::{AppId, Key, LOCAL},
     object::{ARGO_GROUP, ObjectMeta, ObjectRef},
@@ -105,12 +101,8 @@ fn finalizers(facts: &mut Facts, item: &Item) -> Vec<String> {
 
 /// Why the cascade would pass a live object by, if it would.
 fn spared_by(inputs: Inputs<'_>, plan: &Plan, item: &Item, meta: &ObjectMeta) -> Option<Spared> {
-    // What stands on the object wins over the Application's own sync options.
-    let kept = match in_annotation(meta.annotation(SYNC_OPTIONS), "Delete") {
-        Some(option) => option == "false",
-        None => plan.takers_of(item).all(|taker| taker.app.keeps_objects) && !item.takers.is_empty(),
-    };
-    if kept || meta.annotation(HELM_RESOURCE_POLICY) == Some("keep") {
+    let by_applications = plan.takers_of(item).all(|taker| taker.app.keeps_objects) && !item.takers.is_empty();
+    if is_kept(meta, by_applications) {
         return Some(Spared::Kept);
     }
     if let Some(owner) = meta.owner_references.first() {

@@ -154,6 +154,17 @@ impl Item {
         ObjectRef::new(&self.kind.group, &self.kind.kind, &self.namespace, name)
     }
 
+    /// What happens to it, in the word that people read (`deleted`, `spared` or `contested`), and why; the reason is empty
+    /// where there is nothing to explain.
+    pub fn outcome(&self) -> (&'static str, String) {
+        let fate = if self.claimants.is_empty() { "deleted" } else { "contested" };
+        match &self.fate {
+            Fate::Spared(reason) => ("spared", reason.to_string()),
+            Fate::DeletedAlthough(why) => (fate, why.clone()),
+            Fate::Deleted => (fate, String::new()),
+        }
+    }
+
     /// Whether others claim it and nothing spares it.
     pub fn is_contested(&self) -> bool {
         !self.claimants.is_empty() && !matches!(self.fate, Fate::Spared(_))

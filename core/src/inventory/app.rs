@@ -7,7 +7,7 @@ use crate::{
     argo::{
         Application, Class, Destination,
         digest::Digest,
-        sync_options::{HELM_RESOURCE_POLICY, SYNC_OPTIONS, in_annotation, in_list},
+        sync_options::{in_list, is_kept},
         tracking::{INSTANCE_LABEL, TRACKING_ID, TrackingId},
     },
     object::{ARGO_GROUP, ObjectRef},
@@ -128,8 +128,7 @@ impl App {
             generated_by: owner.map(|owner| generated_by(&owner.name, &owner.uid)),
             owned: !meta.owner_references.is_empty(),
             parent: parent.map(Box::from),
-            kept: in_annotation(meta.annotation(SYNC_OPTIONS), "Delete") == Some("false")
-                || meta.annotation(HELM_RESOURCE_POLICY) == Some("keep"),
+            kept: is_kept(meta, false),
             keeps_objects: in_list(&application.spec.sync_policy.sync_options, "Delete") == Some("false"),
             break_glass: meta.annotation(BREAK_GLASS).map(Box::from),
             claims: Box::default(),

@@ -43,7 +43,7 @@ pub struct Bucket {
     apps: Vec<(AppId, u32)>,
 }
 
-type Place = (ClusterId, Arc<GroupKind>, Arc<str>);
+type BucketKey = (ClusterId, Arc<GroupKind>, Arc<str>);
 
 /// The index.
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ pub struct ClaimIndex {
     free_shared: Vec<u32>,
     buckets: Vec<Bucket>,
     free_buckets: Vec<BucketId>,
-    places: HashMap<Place, BucketId>,
+    places: HashMap<BucketKey, BucketId>,
     by_namespace: HashMap<(ClusterId, Arc<str>), Vec<BucketId>>,
     by_kind: HashMap<(ClusterId, Arc<GroupKind>), Vec<BucketId>>,
     claims: usize,

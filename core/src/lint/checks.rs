@@ -9,7 +9,10 @@ use super::{
     set::Set,
 };
 use crate::{
-    argo::hook::{HELM_WEIGHT, Phase, SYNC_WAVE, atoi},
+    argo::{
+        hook::{HELM_WEIGHT, Phase, SYNC_WAVE, atoi},
+        sync_options::is_kept,
+    },
     catalog::{
         Check,
         sync_wave::{
@@ -19,7 +22,7 @@ use crate::{
     },
     decision::{Finding, Severity},
     object::{GroupKind, ObjectRef},
-    rules::sync_wave::{fixes, is_kept},
+    rules::sync_wave::fixes,
 };
 
 /// Namespaces of every cluster.
@@ -179,7 +182,7 @@ fn namespaces(set: &Set<'_>, number: usize, rows: &[Row], found: &mut Vec<Found>
             }
             continue;
         }
-        if ALWAYS_THERE.contains(&name) || set.world.exists(&namespace) == Some(true) {
+        if ALWAYS_THERE.contains(&name) || set.context.exists(&namespace) == Some(true) {
             continue;
         }
         let is_hook = |row: &&&Row| set.manifests[row.manifest].hook.is_some();
@@ -206,7 +209,7 @@ fn namespaces(set: &Set<'_>, number: usize, rows: &[Row], found: &mut Vec<Found>
                 ),
                 "add a Namespace manifest with argocd.argoproj.io/sync-options: Delete=false, or create it outside",
             )
-        } else if set.world.exists(&namespace) == Some(false) {
+        } else if set.context.exists(&namespace) == Some(false) {
             (
                 members.first(),
                 &NAMESPACE_MISSING,
@@ -236,7 +239,7 @@ fn definitions(set: &Set<'_>, number: usize, rows: &[Row], found: &mut Vec<Found
     for row in rows.iter().filter(|row| row.phase.is_some()) {
         let kind = &row.object.kind;
         let Some(definition) = elsewhere.get(kind).filter(|_| !own.contains_key(kind)) else { continue };
-        if set.world.exists(&definition.object) == Some(true) || !said.insert(kind) {
+        if set.context.exists(&definition.object) == Some(true) || !said.insert(kind) {
             continue;
         }
         let application = &set.applications[definition.application].path;

@@ -10,8 +10,9 @@ use super::{
 };
 use crate::{
     argo::hook::{ANNOTATIONS, Hook, Stage},
+    needs::Work,
     object::{GroupKind, ObjectMeta, ObjectRef, group_of, is_builtin_cluster_scoped},
-    rules::sync_wave::{Origin, Subject, needs::Work},
+    rules::sync_wave::{Origin, Subject},
 };
 
 /// A text with manifests.

@@ -24,7 +24,7 @@ pub use self::{
     ignore::{Baseline, BaselineError, LINT_IGNORE},
     manifest::{Input, Manifest},
     order::{Order, Row, Sequence, Wait},
-    set::{Existing, Set, World},
+    set::{Existing, LintContext, Set},
 };
 use crate::{
     decision::{Finding, Severity},
@@ -52,14 +52,14 @@ pub struct Linted<'a> {
 }
 
 /// Judges manifests.
-pub fn lint<'a>(inputs: &[Input], world: &'a World<'a>) -> Linted<'a> {
+pub fn lint<'a>(inputs: &[Input], context: &'a LintContext<'a>) -> Linted<'a> {
     let (mut manifests, mut problems) = (Vec::new(), Vec::new());
     for (index, input) in inputs.iter().enumerate() {
         let mut found = Vec::new();
         manifest::read(index, &input.text, &mut manifests, &mut found);
         problems.extend(found.into_iter().map(|problem| unreadable(&input.name, problem)));
     }
-    let (set, unplaced) = Set::new(manifests, inputs, world);
+    let (set, unplaced) = Set::new(manifests, inputs, context);
     problems.extend(unplaced.into_iter().map(|(input, problem)| unreadable(&inputs[input].name, problem)));
     let order = Order::of(&set);
     let (found, ignored) = judge(&set, inputs, &order);

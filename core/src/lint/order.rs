@@ -10,6 +10,7 @@ use crate::{
         hook::{Hook, Phase, Stage},
         order::{Task, sort},
     },
+    needs::Force,
     object::{GroupKind, ObjectRef},
     rules::sync_wave::late,
 };
@@ -208,7 +209,7 @@ impl Make<'_> {
             }
             for need in manifest.work.iter().flat_map(|work| &work.needs).filter(|need| !need.optional) {
                 let comes = self.comes(&need.object);
-                let holds_up = !matches!(need.force, crate::rules::sync_wave::needs::Force::Bearable(_));
+                let holds_up = !matches!(need.force, Force::Bearable(_));
                 let wait = comes.and_then(|at| late(&object.kind, stage, &need.object.kind, need.force, at));
                 let too_late = holds_up && !deletion && wait.is_some();
                 waits_for.push(Wait { object: need.object.clone(), via: need.via, comes, too_late });

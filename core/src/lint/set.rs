@@ -8,10 +8,11 @@ use super::{
     manifest::{Input, Manifest},
 };
 use crate::{
-    argo::{TrackingId, hook::Stage, tracking::TRACKING_ID},
+    argo::{TrackingId, hook::Stage, sync_options::is_kept, tracking::TRACKING_ID},
     inventory::{AppId, Inventory},
+    needs::producers,
     object::{GroupKind, ObjectMeta, ObjectRef, RBAC_GROUP},
-    rules::sync_wave::{Plan, Presence, Surroundings, elsewhere, is_kept, producers},
+    rules::sync_wave::{Plan, Presence, Surroundings, elsewhere},
 };
 
 /// What exists already.
@@ -25,7 +26,7 @@ pub struct Existing<'a> {
 
 /// What is known beside the manifests.
 #[derive(Debug, Default)]
-pub struct World<'a> {
+pub struct LintContext<'a> {
     /// The Applications that they belong to; none if nothing is known of one.
     pub applications: Vec<Application>,
     /// Where objects without a namespace go, if no Application says so.
@@ -36,7 +37,7 @@ pub struct World<'a> {
     pub secret_producers: &'a [String],
 }
 
-impl World<'_> {
+impl LintContext<'_> {
     /// Whether an object is known to exist; `None` if nobody looked.
     pub fn exists(&self, object: &ObjectRef) -> Option<bool> {
         self.existing.as_ref().map(|existing| existing.objects.contains_key(object))
@@ -48,10 +49,10 @@ impl World<'_> {
 pub struct Set<'a> {
     /// In the order in which they were read.
     pub manifests: Vec<Manifest>,
-    /// Their Applications: those of the world, or one of which nothing is known.
+    /// Their Applications: those of the context, or a single one of which nothing is known.
     pub applications: Vec<Application>,
     /// What is known beside them.
-    pub world: &'a World<'a>,
+    pub context: &'a LintContext<'a>,
     by_object: HashMap<ObjectRef, Vec<usize>>,
     by_need: HashMap<ObjectRef, Vec<usize>>,
 }
@@ -59,11 +60,15 @@ pub struct Set<'a> {
 impl<'a> Set<'a> {
     /// Puts manifests into their places. Those that cannot be placed come back as problems of their inputs, one for each
     /// input.
-    pub fn new(mut manifests: Vec<Manifest>, inputs: &[Input], world: &'a World<'a>) -> (Self, Vec<(usize, Problem)>) {
+    pub fn new(
+        mut manifests: Vec<Manifest>,
+        inputs: &[Input],
+        context: &'a LintContext<'a>,
+    ) -> (Self, Vec<(usize, Problem)>) {
         let applications =
-            if world.applications.is_empty() { vec![Application::default()] } else { world.applications.clone() };
+            if context.applications.is_empty() { vec![Application::default()] } else { context.applications.clone() };
         let problems = assign(&mut manifests, inputs, &applications);
-        give_namespaces(&mut manifests, &applications, world);
+        give_namespaces(&mut manifests, &applications, context);
         let mut by_object: HashMap<ObjectRef, Vec<usize>> = HashMap::new();
         let mut by_need: HashMap<ObjectRef, Vec<usize>> = HashMap::new();
         for (index, manifest) in manifests.iter().enumerate() {
@@ -72,7 +77,7 @@ impl<'a> Set<'a> {
                 by_need.entry(need.object.clone()).or_default().push(index);
             }
         }
-        (Self { manifests, applications, world, by_object, by_need }, problems)
+        (Self { manifests, applications, context, by_object, by_need }, problems)
     }
 
     /// The manifests of an object, in all Applications.
@@ -111,7 +116,7 @@ impl<'a> Set<'a> {
     /// What one Application's manifests find around them.
     pub fn around(&self, application: usize) -> Around<'_> {
         let known = &self.applications[application];
-        let id = self.world.existing.as_ref().and_then(|existing| {
+        let id = self.context.existing.as_ref().and_then(|existing| {
             let (namespace, name) = known.path.split_once('/')?;
             existing.inventory.app_named(namespace, name)
         });
@@ -160,7 +165,7 @@ fn assign(manifests: &mut Vec<Manifest>, inputs: &[Input], applications: &[Appli
 }
 
 /// Says of each object in which namespace it ends up. Argo CD takes the destination's where a manifest names none.
-fn give_namespaces(manifests: &mut [Manifest], applications: &[Application], world: &World<'_>) {
+fn give_namespaces(manifests: &mut [Manifest], applications: &[Application], context: &LintContext<'_>) {
     let defined = manifests.iter().filter_map(|manifest| manifest.defines.as_ref());
     let cluster_scoped: HashSet<GroupKind> =
         defined.filter(|defined| defined.cluster_scoped).map(|defined| defined.kind.clone()).collect();
@@ -173,13 +178,13 @@ fn give_namespaces(manifests: &mut [Manifest], applications: &[Application], wor
     };
     for manifest in manifests {
         let destination = &applications[manifest.application].namespace;
-        let known_scope = world.existing.as_ref().is_some_and(|existing| {
+        let known_scope = context.existing.as_ref().is_some_and(|existing| {
             let kind = &manifest.object.kind;
             existing.inventory.is_cluster_scoped(&kind.group, &kind.kind)
         });
         let scoped =
             manifest.is_builtin_cluster_scoped() || known_scope || cluster_scoped.contains(&manifest.object.kind);
-        let namespace = [destination, &world.namespace, &only].into_iter().find(|name| !name.is_empty());
+        let namespace = [destination, &context.namespace, &only].into_iter().find(|name| !name.is_empty());
         manifest.move_into(namespace.map_or("", String::as_str));
         if scoped {
             manifest.object.namespace.clear();
@@ -199,7 +204,7 @@ pub struct Around<'a> {
 
 impl Around<'_> {
     fn existing(&self) -> Option<&Existing<'_>> {
-        self.set.world.existing.as_ref()
+        self.set.context.existing.as_ref()
     }
 
     fn is_synced(&self, object: &ObjectRef) -> bool {
@@ -226,7 +231,7 @@ impl Surroundings for Around<'_> {
             return Plan::At { stage, synced: self.is_synced(object), doubt: None };
         }
         if let Some(other) = self.set.other(self.number, object) {
-            let synced = self.set.world.exists(object).unwrap_or_default();
+            let synced = self.set.context.exists(object).unwrap_or_default();
             return Plan::Elsewhere { application: other.path.clone(), synced };
         }
         self.existing().map_or(Plan::Nobody, |existing| elsewhere(existing.inventory, self.id, object))
@@ -246,7 +251,7 @@ impl Surroundings for Around<'_> {
     }
 
     fn producer(&self, object: &ObjectRef) -> Option<(ObjectRef, Plan)> {
-        producers::candidates(object, self.set.world.secret_producers)
+        producers::candidates(object, self.set.context.secret_producers)
             .into_iter()
             .map(|candidate| (self.plan(&candidate), candidate))
             .find(|(plan, _)| *plan != Plan::Nobody)

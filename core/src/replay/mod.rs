@@ -1,7 +1,7 @@
 //! Recorded requests through a policy, and through another: what would have been refused, and what would change.
 
+mod cluster;
 mod read;
-mod world;
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 pub use self::{
+    cluster::{Judge, ReplayedCluster},
     read::{Event, EventObject, ReadError, Recorded, Recording, read, singular},
-    world::{Judge, World},
 };
 use crate::{
     admission::{self, Request},
@@ -100,10 +100,10 @@ pub struct Change {
     pub against: Verdict,
 }
 
-/// Replays requests. With `build` the world follows what was admitted; without, it stays as it is.
+/// Replays requests. With `build` the cluster follows what was admitted; without, it stays as it is.
 pub fn replay(
     requests: &[Recorded],
-    world: &mut World,
+    cluster: &mut ReplayedCluster,
     policy: &mut Judge,
     mut against: Option<&mut Judge>,
     build: bool,
@@ -120,7 +120,7 @@ pub fn replay(
             }
         };
         let at = recorded.at.unwrap_or(now);
-        let verdict = answer(&request, world.snapshot(), policy, at);
+        let verdict = answer(&request, cluster.snapshot(), policy, at);
         result.judged += 1;
         count(&mut tally, &verdict);
         let row = || Row {
@@ -134,18 +134,18 @@ pub fn replay(
             result.refused.push(row());
         }
         if let Some(other) = against.as_deref_mut() {
-            let other = answer(&request, world.snapshot(), other, at);
+            let other = answer(&request, cluster.snapshot(), other, at);
             count(&mut tally_against, &other);
             if other.decision != verdict.decision || other.rules != verdict.rules {
                 result.changes.push(Change { row: row(), against: other });
             }
         }
         if build && recorded.admitted {
-            match world.apply(&request, at) {
+            match cluster.apply(&request, at) {
                 Ok(Some(object)) => {
-                    policy.follow(world, &object);
+                    policy.follow(cluster, &object);
                     if let Some(other) = against.as_deref_mut() {
-                        other.follow(world, &object);
+                        other.follow(cluster, &object);
                     }
                 }
                 Ok(None) => {}

@@ -10,19 +10,17 @@ mod tests;
 
 use jiff::Timestamp;
 
-use super::{
-    Context, Rule,
-    approval::{
-        APPROVAL_KEYS, APPROVE_GROUP, APPROVE_RESOURCE, APPROVE_VERB, APPROVED_BY, APPROVED_UID, APPROVED_UNTIL,
-        Approval, Problem, how_to_approve, how_to_check_the_right,
-    },
-};
+use super::{Context, Rule};
 use crate::{
     admission::{Object, Request},
     catalog::RuleMeta,
     catalog::approval_integrity::{self as checks, META},
     decision::{Finding, Severity},
     facts::{AccessQuestion, Facts, Reading},
+    namespace::approval::{
+        APPROVAL_KEYS, APPROVE_GROUP, APPROVE_RESOURCE, APPROVE_VERB, APPROVED_BY, APPROVED_UID, APPROVED_UNTIL,
+        Approval, Problem, how_to_approve, how_to_check_the_right,
+    },
     object::ObjectMeta,
     policy::{BREAK_GLASS, RuleKey, Scope, Subject},
 };

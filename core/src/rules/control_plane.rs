@@ -4,11 +4,7 @@ mod projects;
 
 use std::fmt;
 
-use super::{
-    Context, Rule,
-    approval::{Approval, Problem, remedies},
-    namespace_approval,
-};
+use super::{Context, Rule, namespace_approval};
 use crate::{
     admission::Request,
     argo::config::{SECRET_TYPE, cluster_secret},
@@ -18,6 +14,7 @@ use crate::{
     deletion::{Deletion, Fate, Item, Via, find_name},
     facts::{Facts, Reading},
     inventory::{App, AppId, LOCAL},
+    namespace::approval::{Approval, Problem, remedies},
     object::{ARGO_GROUP, ObjectMeta, ObjectRef},
 };
 

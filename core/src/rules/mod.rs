@@ -4,12 +4,10 @@
 //! A DELETE is worked out before any rule runs ([`Context::deletion`]). What else a rule has to know it asks [`Facts`] for;
 //! while an answer is out it leaves the object aside, because the rules will run again.
 
-pub mod approval;
 mod approval_integrity;
 mod context;
 mod control_plane;
 mod namespace_approval;
-pub mod namespace_content;
 mod policy;
 mod runtime_dependency;
 mod shared_claim;

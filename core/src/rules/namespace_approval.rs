@@ -1,10 +1,6 @@
 //! `namespace-approval`: a Namespace goes only after someone who may say so has said so.
 
-use super::{
-    Context, Rule,
-    approval::{Approval, Problem, problems_at_delete, remedies},
-    namespace_content,
-};
+use super::{Context, Rule};
 use crate::{
     admission::Request,
     catalog::RuleMeta,
@@ -16,6 +12,10 @@ use crate::{
     deletion::{Deletion, Fate, Stored, Via},
     facts::{Facts, Reading},
     inventory::LOCAL,
+    namespace::{
+        approval::{Approval, Problem, problems_at_delete, remedies},
+        content,
+    },
     object::{ObjectMeta, ObjectRef},
     policy::Mode,
 };
@@ -152,7 +152,7 @@ fn look_into(
         return;
     }
     let raw = cx.stored.map(Stored::raw).filter(|_| deletion.object == object);
-    let Some(content) = namespace_content::look_into(cx.inventory, facts, meta, raw, cx.thorough) else {
+    let Some(content) = content::survey(cx.inventory, facts, meta, raw, cx.thorough) else {
         return;
     };
     findings.extend(content.obstacles().into_iter().map(|line| warning(&OBSTACLE, line)));

@@ -12,6 +12,7 @@ mod approvals;
 mod cascades;
 mod control_plane;
 mod deletes;
+mod overlap;
 mod properties;
 mod recordings;
 mod replay;

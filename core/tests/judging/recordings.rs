@@ -3,19 +3,19 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use crate::support::{body_of, data, decide, files, policy, review, said};
-use cascade_guard_core::{admission, policy::Policy, replay::World};
+use cascade_guard_core::{admission, policy::Policy, replay::ReplayedCluster};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 const NOW: &str = "2026-11-29T17:30:00Z";
 
 /// An empty cluster with an Argo CD.
-fn empty() -> World {
-    World::new("argocd").unwrap()
+fn empty() -> ReplayedCluster {
+    ReplayedCluster::new("argocd").unwrap()
 }
 
 /// Applies a request that was admitted.
-fn apply(world: &mut World, request: &Value) {
+fn apply(world: &mut ReplayedCluster, request: &Value) {
     let body = body_of(request);
     world.apply(&admission::decode(body.as_bytes()).unwrap(), NOW.parse().unwrap()).unwrap();
 }
@@ -90,7 +90,7 @@ fn every_request_of_a_real_argo_cd_is_judged_right() {
 }
 
 /// Everything found in one request, whatever became of it.
-fn found(request: &Value, world: &World, policy: &Policy) -> Vec<String> {
+fn found(request: &Value, world: &ReplayedCluster, policy: &Policy) -> Vec<String> {
     let snapshot = world.snapshot();
     let inventory = snapshot.inventory(policy, (3, 4));
     let decision = decide(request, snapshot, &inventory, policy, NOW.parse().unwrap());

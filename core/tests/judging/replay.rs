@@ -4,7 +4,7 @@ use std::fs;
 
 use cascade_guard_core::{
     policy::Policy,
-    replay::{self, Judge, Recorded, Replay, World},
+    replay::{self, Judge, Recorded, Replay, ReplayedCluster},
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn all(mode: &str) -> Policy {
 }
 
 fn replayed(requests: &[Recorded], mode: &str, against: Option<&str>) -> Replay {
-    let mut world = World::new("argocd").unwrap();
+    let mut world = ReplayedCluster::new("argocd").unwrap();
     let mut judge = Judge::new(all(mode), &world);
     let mut other = against.map(|mode| Judge::new(all(mode), &world));
     replay::replay(requests, &mut world, &mut judge, other.as_mut(), true, now())
@@ -171,7 +171,7 @@ fn rule_that_warns_beside_one_that_refuses_is_not_counted_as_a_refusal() {
         "operation": "DELETE", "name": "old", "namespace": "argocd", "userInfo": {"username": "bob"}, "object": null,
         "oldObject": old}});
     let policy = policy(json!({"rules": {"sharedClaim": {"mode": "enforce"}, "runtimeDependency": {"mode": "warn"}}}));
-    let mut world = World::from(snapshot(&objects));
+    let mut world = ReplayedCluster::from(snapshot(&objects));
     let mut judge = Judge::new(policy, &world);
     let requests = replay::read("r", &request.to_string()).unwrap().requests;
     let result = replay::replay(&requests, &mut world, &mut judge, None, false, now());
@@ -207,7 +207,7 @@ fn claims_that_follow_a_stream_are_those_of_a_fresh_snapshot() {
     let policy = all("enforce");
     for path in files("recordings", ".jsonl") {
         let requests = replay::read("r", &fs::read_to_string(&path).unwrap()).unwrap().requests;
-        let mut world = World::new("argocd").unwrap();
+        let mut world = ReplayedCluster::new("argocd").unwrap();
         let mut judge = Judge::new(policy.clone(), &world);
         for recorded in requests.iter().filter(|recorded| recorded.admitted) {
             let request = cascade_guard_core::admission::decode(&recorded.review).unwrap();

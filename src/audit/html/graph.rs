@@ -97,7 +97,7 @@ fn groups(overlaps: &[Overlap]) -> Vec<Group<'_>> {
 }
 
 /// Kind, namespace, claimants and tracker: what objects of one row have in common.
-type Place<'k> = (&'k str, &'k str, &'k [String], Option<&'k str>);
+type SharedKey<'k> = (&'k str, &'k str, &'k [String], Option<&'k str>);
 
 /// What is drawn on the right: one row an object, or one row a kind where a row an object would be too many.
 fn shared<'a>(group: &Group<'a>) -> Vec<Shared<'a>> {
@@ -109,7 +109,7 @@ fn shared<'a>(group: &Group<'a>) -> Vec<Shared<'a>> {
         };
         return group.overlaps.iter().map(one).collect();
     }
-    let mut kinds: BTreeMap<Place<'a>, usize> = BTreeMap::new();
+    let mut kinds: BTreeMap<SharedKey<'a>, usize> = BTreeMap::new();
     for overlap in &group.overlaps {
         let object = &overlap.object;
         let place =

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 
 use crate::audit::{
-    Approval, ApprovalState, Audit, Changes, FailedOpen, Refusal, Stuck, Unprotected, Untrusted, table::age,
+    ApprovalValidity, Audit, AuditedApproval, Changes, FailedOpen, Refusal, Stuck, Unprotected, Untrusted, table::age,
 };
 use cascade_guard_core::{decision::is_command, report::ReportFinding};
 
@@ -190,7 +190,7 @@ pub(super) fn unprotected(rows: &[Unprotected]) -> Markup {
     }
 }
 
-pub(super) fn approvals(rows: &[Approval]) -> Markup {
+pub(super) fn approvals(rows: &[AuditedApproval]) -> Markup {
     html! {
         @if !rows.is_empty() {
             section #approvals {
@@ -203,10 +203,10 @@ pub(super) fn approvals(rows: &[Approval]) -> Markup {
                                 td { (row.namespace) }
                                 td {
                                     @match row.state {
-                                        ApprovalState::Broken => { span.bad { "broken" } },
-                                        ApprovalState::Expired => { span.bad { "expired" } },
-                                        ApprovalState::Ending => "about to end",
-                                        ApprovalState::Pending => "waits to be used",
+                                        ApprovalValidity::Broken => { span.bad { "broken" } },
+                                        ApprovalValidity::Expired => { span.bad { "expired" } },
+                                        ApprovalValidity::Ending => "about to end",
+                                        ApprovalValidity::Pending => "waits to be used",
                                     }
                                 }
                                 td { (row.by) }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use self::holders::hold;
-use super::{Options, World, each_object};
+use super::{AuditInput, Options, each_object};
 use crate::judge::{Source, View};
 use cascade_guard_core::{
     body::{Body, Condition},
@@ -73,31 +73,31 @@ pub fn is_stuck(since: Timestamp, now: Timestamp, after: SignedDuration) -> bool
 }
 
 /// Every stuck object, the oldest first.
-pub async fn find<V: View, S: Source>(world: &World<'_, V, S>, options: &Options) -> Vec<Stuck> {
-    let stuck: Vec<&KnownObject> = world
+pub async fn find<V: View, S: Source>(input: &AuditInput<'_, V, S>, options: &Options) -> Vec<Stuck> {
+    let stuck: Vec<&KnownObject> = input
         .objects
         .iter()
         .filter(|subject| {
-            subject.meta.deletion_timestamp.is_some_and(|since| is_stuck(since, world.now, options.stuck_after))
+            subject.meta.deletion_timestamp.is_some_and(|since| is_stuck(since, input.now, options.stuck_after))
         })
         .collect();
     if stuck.is_empty() {
         return Vec::new();
     }
     let mut by_namespace: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (place, subject) in world.objects.iter().enumerate() {
+    for (place, subject) in input.objects.iter().enumerate() {
         by_namespace.entry(&subject.object.namespace).or_default().push(place);
     }
     let mut bodies: HashMap<ObjectRef, Arc<RawValue>> = HashMap::new();
     let named: Vec<ObjectRef> = stuck.iter().map(|subject| subject.object.clone()).collect();
-    each_object(world.source, named, |object, reading| {
+    each_object(input.source, named, |object, reading| {
         if let Reading::Found(raw) = reading {
             bodies.insert(object.clone(), raw);
         }
     })
     .await;
-    let mut found: Vec<Stuck> = world.view.with(|inventory| {
-        let around = Around { objects: world.objects, by_namespace: &by_namespace, inventory, now: world.now };
+    let mut found: Vec<Stuck> = input.view.with(|inventory| {
+        let around = Around { objects: input.objects, by_namespace: &by_namespace, inventory, now: input.now };
         stuck.iter().filter_map(|subject| entry(&around, subject, bodies.get(&subject.object))).collect()
     });
     found.sort_by(|a, b| (a.since, &a.object).cmp(&(b.since, &b.object)));

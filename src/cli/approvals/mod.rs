@@ -1,4 +1,4 @@
-//! `approvals`: what is approved, by whom, until when, and what is still in a Namespace that is to go.
+//! `approvals`: lists approvals, or shows everything about one Namespace that somebody wants to delete.
 
 pub mod list;
 pub mod status;
@@ -11,11 +11,15 @@ use clap::Subcommand;
 
 pub use self::times::Clock;
 use super::{
-    live::{self, ClusterArgs, Live, NO_SNAPSHOT},
+    arguments::InputArgs,
+    cluster_access::{self, ClusterArgs, NO_SNAPSHOT},
+    cluster_reader::ClusterReader,
     output::{self, Format},
-    world::WorldArgs,
 };
-use cascade_guard_core::object::GroupKind;
+use cascade_guard_core::{namespace::approval_list::list_approvals, object::GroupKind};
+
+#[cfg(test)]
+const CLUSTER: &str = include_str!("../../../core/src/namespace/tests.yaml");
 
 /// Arguments of `approvals`.
 #[derive(Debug, clap::Args)]
@@ -46,7 +50,7 @@ struct Options {
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
     #[command(flatten)]
-    world: WorldArgs,
+    input: InputArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
@@ -64,45 +68,45 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 async fn run_list(options: &Options) -> anyhow::Result<ExitCode> {
-    let (snapshot, policy) = if let Some((snapshot, policy)) = options.world.snapshot()? {
+    let (snapshot, policy) = if let Some((snapshot, policy)) = options.input.snapshot()? {
         // Approvals stand on Namespaces.
-        options.world.ensure_holds(&snapshot, &[GroupKind::new("", "Namespace")])?;
+        options.input.ensure_holds(&snapshot, &[GroupKind::new("", "Namespace")])?;
         (snapshot, policy)
     } else {
         let client = options.cluster.connect().await.context(NO_SNAPSHOT)?;
-        let policy = live::policy(&client, &options.world.policy).await?;
-        let world = Live::new(client).await?.world().await?;
-        if let Some(unread) = world.not_read {
+        let policy = cluster_access::policy(&client, &options.input.policy).await?;
+        let listed = ClusterReader::new(client).await?.namespaces_and_applications().await?;
+        if let Some(unread) = listed.not_read {
             output::note(&format!("what waits for an approval is not known: {}: {}", unread.what, unread.why));
         }
-        (world.snapshot, policy)
+        (listed.snapshot, policy)
     };
-    let clock = Clock::system(options.world.now());
+    let clock = Clock::system(options.input.now());
     let inventory = snapshot.inventory(&policy, (0, 0));
-    list::print(&list::rows(&inventory, &policy, clock.now), options.output, &clock)?;
+    list::print(&list_approvals(&inventory, &policy, clock.now), options.output, &clock)?;
     Ok(ExitCode::SUCCESS)
 }
 
 async fn run_status(namespace: &str, options: &Options) -> anyhow::Result<ExitCode> {
-    let clock = Clock::system(options.world.now());
-    let status = if let Some((snapshot, policy)) = options.world.snapshot()? {
-        options.world.ensure_holds(&snapshot, &[])?;
+    let clock = Clock::system(options.input.now());
+    let status = if let Some((snapshot, policy)) = options.input.snapshot()? {
+        options.input.ensure_holds(&snapshot, &[])?;
         status::read(namespace, &snapshot, &snapshot, &policy, clock.now).await?
     } else {
         let client = options.cluster.connect().await.context(NO_SNAPSHOT)?;
-        let policy = live::policy(&client, &options.world.policy).await?;
-        let live = Live::new(client).await?;
-        let mut world = live.world_of(namespace).await?;
+        let policy = cluster_access::policy(&client, &options.input.policy).await?;
+        let reader = ClusterReader::new(client).await?;
+        let mut listed = reader.namespace_and_applications(namespace).await?;
         // Whoever may only approve hears once what that leaves unknown.
-        if world.not_read.is_none() {
-            live.add_neighbours(&mut world.snapshot, &policy.spec.argocd.namespace).await?;
+        if listed.not_read.is_none() {
+            reader.add_neighbours(&mut listed.snapshot, &policy.spec.argocd.namespace).await?;
         } else {
             output::note(
                 "what Applications claim is not known here, so neither is whether their claims would refuse the delete",
             );
         }
-        let mut status = status::read(namespace, &world.snapshot, &live, &policy, clock.now).await?;
-        status.content.not_read.extend(world.not_read);
+        let mut status = status::read(namespace, &listed.snapshot, &reader, &policy, clock.now).await?;
+        status.content.not_read.extend(listed.not_read);
         status
     };
     status::print(&status, options.output, &clock)?;

@@ -1,171 +1,62 @@
-//! Everything about one Namespace that is to go: its approval, what is in it, what would keep it from going.
+//! Reads and prints everything about one Namespace that somebody wants to delete.
 
-use std::{fmt::Write, time::Duration};
+use std::fmt::Write;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
-use serde::Serialize;
 
 use super::{
     super::{
         output::{self, Format},
-        plan::{delete_review, examine},
+        thorough,
     },
     Clock,
-    list::{Row, row},
 };
-use crate::judge::{Source, settle};
+use crate::judge::Source;
 use cascade_guard_core::{
-    admission::{UserInfo, decode},
-    decision::Effect,
-    facts::Reading,
-    inventory::Inventory,
-    judge::Inquiry,
-    object::{ObjectMeta, ObjectRef},
-    policy::{Mode, Policy, RuleKey, Subject},
-    rules::{
-        approval::{Approval, how_to_approve},
-        namespace_content::{Content, Count, look_into},
+    admission::{UserInfo, decode, delete_review},
+    namespace::{
+        content::{Content, Count},
+        status::NamespaceStatus,
     },
+    object::ObjectRef,
+    policy::Policy,
     snapshot::Snapshot,
 };
 
-/// So much may be read for a person who waits for it.
-const MAX_READS: usize = 1000;
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// One Namespace, as it is printed.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Status {
-    /// Where its approval stands.
-    #[serde(flatten)]
-    pub approval: Row,
-    /// UID of the Namespace.
-    pub uid: String,
-    /// Mode of `namespace-approval` for it.
-    pub mode: Mode,
-    /// The line of the policy that says so.
-    pub decided_by: String,
-    /// When its deletion began, if it did.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub deleting_since: Option<Timestamp>,
-    /// Whether its delete would be admitted now.
-    pub deletable: bool,
-    /// What else than its own approval keeps it from going.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub refusals: Vec<Refusal>,
-    /// Whether somebody else than the approver has to delete it.
-    pub four_eyes: bool,
-    /// What is in it.
-    pub content: Content,
-    /// How to approve it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub commands: Vec<String>,
-}
-
-/// Why the delete would be refused, approved or not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Refusal {
-    /// Rule id.
-    pub rule: &'static str,
-    /// What was found.
-    pub detail: String,
-    /// What to do about it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub commands: Vec<String>,
-}
-
-/// The delete is judged for nobody in particular: who approved may look, whoever deletes.
-const ANYBODY: &str = "";
-
-/// Reads everything about the Namespace called `name`. `world` says what Applications claim, `source` what is there.
+/// Reads everything about the Namespace called `name`. `snapshot` holds the Namespace and what Applications claim; `source`
+/// answers what else is asked.
 ///
 /// # Errors
 /// When there is no such Namespace.
 pub async fn read(
     name: &str,
-    world: &Snapshot,
+    snapshot: &Snapshot,
     source: &impl Source,
     policy: &Policy,
     now: Timestamp,
-) -> anyhow::Result<Status> {
-    let inventory = world.inventory(policy, (0, 0));
-    let meta = inventory.namespace(name).with_context(|| format!("there is no Namespace {name}"))?;
-    let content = content(meta, &inventory, source).await.context("what is in the Namespace cannot be found out")?;
-    let approval = row(meta, &inventory, policy, now);
-    let subject = Subject { namespace: name, labels: Some(&meta.labels), project: None, user: ANYBODY };
-    let resolved = policy.resolve(RuleKey::NamespaceApproval, &subject, now);
-    let valid = Approval::read(meta).problems(meta, now, policy).is_empty();
-    let (deletable, refusals) = judged(meta, world, &inventory, source, policy, now).await?;
-    Ok(Status {
-        uid: meta.uid.clone(),
-        mode: resolved.mode,
-        decided_by: resolved.decided_by,
-        deleting_since: meta.deletion_timestamp,
-        deletable,
-        refusals,
-        four_eyes: policy.spec.rules.namespace_approval.four_eyes,
-        content,
-        commands: if valid || meta.is_terminating() { Vec::new() } else { how_to_approve(meta, now, policy).to_vec() },
-        approval,
-    })
+) -> anyhow::Result<NamespaceStatus> {
+    let inventory = snapshot.inventory(policy, (0, 0));
+    let missing = || format!("there is no Namespace {name}");
+    let meta = inventory.namespace(name).with_context(missing)?;
+    let content = thorough::namespace_content(meta, &inventory, source).await?;
+    let object = ObjectRef::namespace(name);
+    let json = snapshot.json_of(&object).with_context(missing)?;
+    let body =
+        delete_review(&object, &json, &UserInfo::default()).with_context(|| format!("{object} cannot be read"))?;
+    let verdict = thorough::judge(&decode(&body)?, &inventory, policy, source, now).await;
+    Ok(NamespaceStatus::new(meta, &inventory, policy, now, content, &verdict.decision))
 }
 
-/// Whether the delete of the Namespace would be admitted, and what refuses it other than that it is not approved.
-async fn judged(
-    meta: &ObjectMeta,
-    world: &Snapshot,
-    inventory: &Inventory,
-    source: &impl Source,
-    policy: &Policy,
-    now: Timestamp,
-) -> anyhow::Result<(bool, Vec<Refusal>)> {
-    let object = ObjectRef::namespace(&meta.name);
-    let json = world.json_of(&object).with_context(|| format!("there is no {object}"))?;
-    let body = delete_review(&object, &json, &UserInfo::default())?;
-    let request = decode(&body)?;
-    let (decision, _) = examine(&request, inventory, policy, source, now).await;
-    let own = RuleKey::NamespaceApproval;
-    let refused = decision.outcomes.iter().filter(|outcome| outcome.effect == Effect::Refused);
-    // The approval of the Namespace itself has lines of its own; one that goes along and is not approved has none.
-    let others = refused
-        .map(|outcome| &outcome.finding)
-        .filter(|finding| !(finding.rule.key == Some(own) && finding.object == object));
-    let refusals = others.map(|finding| Refusal {
-        rule: finding.rule.id,
-        detail: if finding.detail.is_empty() { finding.summary.clone() } else { finding.detail.clone() },
-        commands: finding.remedies.clone(),
-    });
-    Ok((decision.allowed(), refusals.collect()))
-}
-
-/// What is in a Namespace. `None` only if the questions never end.
-pub async fn content(meta: &ObjectMeta, inventory: &Inventory, source: &impl Source) -> Option<Content> {
-    settle(
-        Inquiry::with_limit(MAX_READS),
-        source,
-        || PATIENCE,
-        |facts| {
-            let whole = facts.object(&ObjectRef::namespace(&meta.name));
-            let raw = whole.as_ref().and_then(Reading::found).map(|raw| &**raw);
-            let content = look_into(inventory, facts, meta, raw, true)?;
-            whole.is_some().then_some(content)
-        },
-    )
-    .await
-}
-
-pub(super) fn print(status: &Status, format: Format, clock: &Clock) -> anyhow::Result<()> {
+pub(super) fn print(status: &NamespaceStatus, format: Format, clock: &Clock) -> anyhow::Result<()> {
     match format {
         Format::Json | Format::Yaml => output::structured(format, status),
         Format::Table => Ok(output::line(text(status, clock).trim_end())?),
     }
 }
 
-/// As people read it.
-pub fn text(status: &Status, clock: &Clock) -> String {
+/// The status as text for people.
+pub fn text(status: &NamespaceStatus, clock: &Clock) -> String {
     let row = &status.approval;
     let mut text = match status.deleting_since {
         None => format!("Namespace {} (UID {}): {}\n", row.namespace, status.uid, row.state),
@@ -217,7 +108,7 @@ pub fn text(status: &Status, clock: &Clock) -> String {
     text
 }
 
-/// What is in a Namespace, whole.
+/// The content of a Namespace as a checklist.
 pub fn checklist(content: &Content, going: bool) -> String {
     let mut text = String::from("What goes with it:\n");
     let unread = |what: &str| content.not_read.iter().any(|unread| unread.what == what);
@@ -247,7 +138,7 @@ pub fn checklist(content: &Content, going: bool) -> String {
         if going { "Keeps it Terminating unless it goes:" } else { "May keep it Terminating:" },
         content.held.iter().filter(|held| held.hangs()).map(|held| {
             let (who, advice) = held.known.map_or(("its controller", ""), |known| (known.removed_by, known.advice));
-            // Of a Namespace that goes already there is no "first" any more.
+            // A Namespace that is being deleted leaves no time for anything "first".
             let advice = if going { advice.trim_end_matches("; only then delete the Namespace") } else { advice };
             let advice = if advice.is_empty() { String::new() } else { format!("\n      {advice}") };
             format!("{}: {}, removed by {who}{advice}", held.object, held.finalizer)
@@ -282,9 +173,8 @@ fn section(text: &mut String, title: &str, lines: impl Iterator<Item = String>) 
 mod tests {
     use jiff::tz::TimeZone;
 
-    use super::*;
+    use super::{super::CLUSTER, *};
 
-    const CLUSTER: &str = include_str!("tests.yaml");
     const CONTENT: &str = "
 ---
 {apiVersion: v1, kind: Pod, metadata: {name: web, namespace: valid}, status: {phase: Running}}
@@ -292,12 +182,12 @@ mod tests {
 {apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: web, namespace: valid, finalizers: [ingress.k8s.aws/resources]}}
 ";
 
-    fn status(name: &str) -> (Status, String) {
+    fn status(name: &str) -> (NamespaceStatus, String) {
         status_in("rules: {namespaceApproval: {mode: enforce, fourEyes: true}}", CONTENT, name)
     }
 
     /// The status of a Namespace under a policy, with more in the cluster than every test has.
-    fn status_in(spec: &str, more: &str, name: &str) -> (Status, String) {
+    fn status_in(spec: &str, more: &str, name: &str) -> (NamespaceStatus, String) {
         let clock = Clock::new("2026-11-29T12:00:00Z".parse().unwrap(), TimeZone::UTC);
         let policy = Policy::new(serde_saphyr::from_str(spec).unwrap()).unwrap();
         let snapshot = Snapshot::parse("test", format!("{CLUSTER}{more}")).unwrap();

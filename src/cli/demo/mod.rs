@@ -27,9 +27,10 @@ use super::output;
 use crate::{
     certs::Authority,
     server::{
-        Guard, Limits, LivePolicy, Readiness, ServerTls, Transport, admin, routes,
+        Guard, Limits, ServerTls, Transport, admin, routes,
         shutdown::{self, Port},
     },
+    state::{LivePolicy, Readiness},
     telemetry::{DecisionLog, Metrics},
 };
 use cascade_guard_core::{

@@ -21,7 +21,7 @@ struct Script {
     user: String,
     resource: Resource,
     /// The stored object, by its place in the snapshot.
-    old: Option<Place>,
+    old: Option<ObjectPath>,
     #[serde(default)]
     without_finalizers: bool,
     object: Option<Value>,
@@ -40,7 +40,7 @@ struct Resource {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Place {
+struct ObjectPath {
     kind: String,
     namespace: String,
     name: String,
@@ -148,7 +148,7 @@ impl Scene {
 }
 
 /// An object of the snapshot.
-fn stored(place: &Place, without_finalizers: bool, world: &Snapshot) -> anyhow::Result<Value> {
+fn stored(place: &ObjectPath, without_finalizers: bool, world: &Snapshot) -> anyhow::Result<Value> {
     let group = if place.kind == "Application" { ARGO_GROUP } else { "" };
     let found = world.json_of_kind(group, &place.kind).find_map(|json| {
         let object: Value = serde_json::from_str(json).ok()?;

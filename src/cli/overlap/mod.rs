@@ -1,34 +1,25 @@
 //! `overlap`: what two Applications, or two sets of rendered manifests, share, and the safe order of a migration from the
 //! first to the second.
 
-mod live;
-mod rendered;
-mod steps;
 mod table;
 
-use std::{fs, path::Path, process::ExitCode, sync::Arc, time::Duration};
+use std::{fs, path::Path, process::ExitCode};
 
 use anyhow::{Context as _, bail, ensure};
-use serde::Serialize;
-use serde_json::value::RawValue;
 
 use super::{
-    live::{ClusterArgs, Opened},
+    arguments::InputArgs,
+    cluster_access::ClusterArgs,
+    opened_input::OpenedInput,
     output::{self, Format},
-    world::WorldArgs,
+    thorough,
 };
-use crate::{
-    judge::{Source, View, settle},
-    snapshot,
-};
-use cascade_guard_core::judge::Inquiry;
+use crate::snapshot;
 use cascade_guard_core::{
     deletion::Inputs,
-    facts::{Facts, Reading},
+    facts::Facts,
     inventory::{App, AppId, Inventory},
-    object::ObjectRef,
-    policy::Policy,
-    snapshot::Snapshot,
+    overlap::{Comparison, Direction, Manifests, compare_applications, compare_manifests, compare_with_manifests},
 };
 
 /// Arguments of `overlap`.
@@ -44,144 +35,68 @@ pub struct Args {
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
     #[command(flatten)]
-    world: WorldArgs,
+    input: InputArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
 
-/// So many objects are read for a comparison that somebody looks at.
-const MAX_READS: usize = 100_000;
-
-/// What two sides share, as it is printed.
-#[derive(Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Report {
-    /// Who gives up.
-    pub a: String,
-    /// Who takes over.
-    pub b: String,
-    /// Every object that both hold.
-    pub objects: Vec<Row>,
-    /// What else of the second would go with the first, although the first does not list it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub taken_along: Vec<String>,
-    /// What has to be known before anything is done.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-    /// The safe order of a migration, first things first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub steps: Vec<Step>,
-}
-
-impl Report {
-    /// Whether the two have nothing to do with each other.
-    pub fn is_clean(&self) -> bool {
-        self.objects.is_empty() && self.taken_along.is_empty()
-    }
-}
-
-/// One object that both sides hold.
-#[derive(Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Row {
-    /// Group, kind, namespace and name.
-    #[serde(flatten)]
-    pub object: ObjectRef,
-    /// What the first says of it; absent for rendered manifests.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_a: Option<Listed>,
-    /// What the second says of it; absent for rendered manifests.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_b: Option<Listed>,
-    /// Whose marker the live object carries: an Application, `nobody`, or why that is not known.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub held_by: String,
-    /// What happens to it if the first is deleted now: `deleted`, `spared` or `contested`.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    pub fate: &'static str,
-    /// Why it is spared, or is not although it looks so.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub why: String,
-    /// What differs, from the first to the second (RFC 6902). Against a live object: what the manifest would change.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub differences: Vec<json_patch::PatchOperation>,
-    /// What stands on the live object and matters for a move.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub remarks: Vec<String>,
-}
-
-/// What an Application's list says of an object.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Listed {
-    /// `Synced`, `OutOfSync`, `left Git`, `Unknown`, …
-    pub status: &'static str,
-    /// Effective sync wave.
-    pub wave: i64,
-}
-
-/// One step of a migration.
-#[derive(Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Step {
-    /// What to do.
-    pub title: String,
-    /// How.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub commands: Vec<String>,
-    /// How to see that it worked; the next step waits for it.
-    pub check: Vec<String>,
-    /// Whether it is so already.
-    pub done: bool,
-}
-
-/// One of the two that are compared.
+/// One side of the comparison.
 enum Side {
     App(AppId),
-    Rendered(rendered::Set),
+    Rendered(Manifests),
 }
 
-/// Exit 0 nothing in common, 1 something.
+/// Exits with 0 if the two sides have nothing in common, with 1 otherwise.
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let report = runtime.block_on(compare(args))?;
+    let comparison = runtime.block_on(compare(args))?;
     match args.output {
-        Format::Table => output::line(table::draw(&report).trim_end())?,
-        Format::Json | Format::Yaml => output::structured(args.output, &report)?,
+        Format::Table => output::line(table::draw(&comparison).trim_end())?,
+        Format::Json | Format::Yaml => output::structured(args.output, &comparison)?,
     }
-    Ok(ExitCode::from(u8::from(!report.is_clean())))
+    Ok(ExitCode::from(u8::from(!comparison.is_clean())))
 }
 
-async fn compare(args: &Args) -> anyhow::Result<Report> {
+async fn compare(args: &Args) -> anyhow::Result<Comparison> {
     let is_path = |word: &str| fs::exists(word).unwrap_or(false);
     // Two sets of manifests need no cluster.
-    if args.world.snapshot.is_none() && is_path(&args.a) && is_path(&args.b) {
-        let set = |word: &str| rendered::Set::read(Path::new(word), &args.namespace);
-        return Ok(rendered::compare(&set(&args.a)?, &set(&args.b)?));
+    if args.input.snapshot.is_none() && is_path(&args.a) && is_path(&args.b) {
+        let read = |word: &str| read_manifests(Path::new(word), &args.namespace);
+        return Ok(compare_manifests(&read(&args.a)?, &read(&args.b)?));
     }
     let no_path = [&args.a, &args.b].into_iter().find(|word| !is_path(word)).unwrap_or(&args.a);
-    let world = Opened::new(&args.world, &args.cluster).await;
-    let world = world.with_context(|| format!("{no_path} is no file or folder, so it has to be an Application"))?;
-    let (view, policy) = (&world.inventory, &world.policy);
-    let side = |word: &str| side(word, view, &args.namespace);
+    let opened = OpenedInput::new(&args.input, &args.cluster).await;
+    let opened = opened.with_context(|| format!("{no_path} is no file or folder, so it has to be an Application"))?;
+    let side = |word: &str| side(word, &opened.inventory, &args.namespace);
     Ok(match (side(&args.a)?, side(&args.b)?) {
         (Side::App(a), Side::App(b)) if a == b => bail!("{} and {} are the same Application", args.a, args.b),
-        (Side::App(a), Side::App(b)) => applications(view, &world, policy, a, b).await,
-        (Side::Rendered(a), Side::Rendered(b)) => rendered::compare(&a, &b),
-        (Side::App(app), Side::Rendered(set)) => {
-            rendered::against(view, &world, policy, app, &set, rendered::Direction::FromApplication).await
+        (Side::App(a), Side::App(b)) => {
+            asking(&opened, |inputs, facts| compare_applications(inputs, facts, a, b)).await
         }
-        (Side::Rendered(set), Side::App(app)) => {
-            rendered::against(view, &world, policy, app, &set, rendered::Direction::ToApplication).await
+        (Side::Rendered(a), Side::Rendered(b)) => compare_manifests(&a, &b),
+        (Side::App(app), Side::Rendered(manifests)) => {
+            let direction = Direction::FromApplication;
+            asking(&opened, |inputs, facts| compare_with_manifests(inputs, facts, app, &manifests, direction)).await
+        }
+        (Side::Rendered(manifests), Side::App(app)) => {
+            let direction = Direction::ToApplication;
+            asking(&opened, |inputs, facts| compare_with_manifests(inputs, facts, app, &manifests, direction)).await
         }
     })
 }
 
-/// What a person means: an Application, or else a path.
+/// Repeats `compare` until it asks nothing any more.
+async fn asking(opened: &OpenedInput, compare: impl Fn(Inputs<'_>, &mut Facts) -> Comparison) -> Comparison {
+    let inputs = Inputs { inventory: &opened.inventory, policy: &opened.policy, thorough: false };
+    thorough::settle(opened, |facts| compare(inputs, facts)).await
+}
+
+/// Finds the side that a person means by `word`: an Application, or else a path.
 fn side(word: &str, inventory: &Inventory, namespace: &str) -> anyhow::Result<Side> {
     let found = applications_named(inventory, word);
     match found[..] {
         [(id, _)] => Ok(Side::App(id)),
-        [] if fs::exists(word).unwrap_or(false) => Ok(Side::Rendered(rendered::Set::read(Path::new(word), namespace)?)),
+        [] if fs::exists(word).unwrap_or(false) => Ok(Side::Rendered(read_manifests(Path::new(word), namespace)?)),
         [] => bail!("{word} is neither an Application nor a file or folder"),
         _ => {
             let paths: Vec<String> = found.iter().map(|(_, app)| app.path()).collect();
@@ -198,47 +113,11 @@ fn applications_named<'a>(inventory: &'a Inventory, word: &str) -> Vec<(AppId, &
     inventory.applications().filter(|(_, app)| &*app.name == word).collect()
 }
 
-/// Compares two Applications of a cluster or a snapshot.
-pub async fn applications(view: &impl View, source: &impl Source, policy: &Policy, a: AppId, b: AppId) -> Report {
-    asking(view, source, policy, |inputs, facts| live::compare(inputs, facts, a, b)).await
-}
-
-/// Evaluates with as many reads as it takes.
-async fn asking(
-    view: &impl View,
-    source: &impl Source,
-    policy: &Policy,
-    evaluate: impl Fn(Inputs<'_>, &mut Facts) -> Report,
-) -> Report {
-    settle(
-        Inquiry::with_limit(MAX_READS),
-        source,
-        || Duration::from_secs(60),
-        |facts| view.with(|inventory| evaluate(Inputs { inventory, policy, thorough: false }, facts)),
-    )
-    .await
-}
-
-/// Reads one Application of the inventory whole; what is missing is said in `notes`.
-fn whole(facts: &mut Facts, app: &App, notes: &mut Vec<String>) -> Option<Arc<RawValue>> {
-    match facts.object(&app.object())? {
-        Reading::Found(raw) => Some(raw),
-        Reading::NotFound => {
-            notes.push(format!("Application {} is gone", app.path()));
-            None
-        }
-        Reading::Unreadable(reason) | Reading::Forbidden(reason) => {
-            notes.push(format!("Application {} could not be read: {reason}", app.path()));
-            None
-        }
-    }
-}
-
-/// Adds the reason why a file cannot be used.
-fn read_set(path: &Path) -> anyhow::Result<Snapshot> {
+/// Reads a file or folder of rendered manifests. Objects whose manifest names no namespace are taken to be in `namespace`.
+fn read_manifests(path: &Path, namespace: &str) -> anyhow::Result<Manifests> {
     let read = snapshot::load(path);
-    let set = read.with_context(|| format!("{} holds no rendered manifests that can be read", path.display()))?;
-    // What has nothing in common with anything is usually what a failed command has left behind.
-    ensure!(set.objects().next().is_some(), "{} holds no manifest at all", path.display());
-    Ok(set)
+    let read = read.with_context(|| format!("{} holds no rendered manifests that can be read", path.display()))?;
+    // An empty file is usually the output of a command that failed. It has nothing in common with anything.
+    ensure!(read.objects().next().is_some(), "{} holds no manifest at all", path.display());
+    Ok(Manifests::new(path.display().to_string(), &read, namespace)?)
 }

@@ -1,19 +1,19 @@
-//! The comparison as people read it.
+//! Prints a comparison as a table for people.
 
 use std::fmt::Write;
 
-use super::{Listed, Report, Row};
+use cascade_guard_core::overlap::{Comparison, ListEntry, SharedObject};
 
-/// So many differences of one object are shown; `-o json` has them all.
+/// At most this many differences of one object are shown; `-o json` shows all of them.
 const MAX_DIFFERENCES: usize = 5;
 
-pub(super) fn draw(report: &Report) -> String {
-    let Report { a, b, .. } = report;
+pub(super) fn draw(comparison: &Comparison) -> String {
+    let Comparison { a, b, .. } = comparison;
     let mut text = String::new();
-    if report.is_clean() {
+    if comparison.is_clean() {
         let _ = writeln!(text, "{a} and {b} hold nothing in common.");
     } else {
-        let count = report.objects.len();
+        let count = comparison.objects.len();
         let _ = match count {
             0 => writeln!(text, "{a} and {b} hold no object in common."),
             1 => writeln!(text, "{a} and {b} both hold 1 object."),
@@ -21,12 +21,12 @@ pub(super) fn draw(report: &Report) -> String {
         };
     }
     let mut rows = vec![["OBJECT", "HELD BY", "IN A", "IN B", "IF A WERE DELETED NOW"].map(str::to_owned)];
-    rows.extend(report.objects.iter().map(cells));
-    if report.objects.iter().any(|row| row.in_a.is_some() || row.in_b.is_some()) {
+    rows.extend(comparison.objects.iter().map(cells));
+    if comparison.objects.iter().any(|row| row.in_a.is_some() || row.in_b.is_some()) {
         text.push('\n');
         text.push_str(&columns(&rows));
     }
-    for row in report.objects.iter().filter(|row| !row.remarks.is_empty() || !row.differences.is_empty()) {
+    for row in comparison.objects.iter().filter(|row| !row.remarks.is_empty() || !row.differences.is_empty()) {
         let _ = writeln!(text, "\n{}", row.object);
         for remark in &row.remarks {
             let _ = writeln!(text, "  {remark}");
@@ -38,17 +38,17 @@ pub(super) fn draw(report: &Report) -> String {
             let _ = writeln!(text, "  and {} more differences", row.differences.len() - MAX_DIFFERENCES);
         }
     }
-    if !report.taken_along.is_empty() {
-        let _ = writeln!(text, "\nThe deletion of {a} would also take of {b}: {}", report.taken_along.join("; "));
+    if !comparison.taken_along.is_empty() {
+        let _ = writeln!(text, "\nThe deletion of {a} would also take of {b}: {}", comparison.taken_along.join("; "));
     }
-    for note in &report.notes {
+    for note in &comparison.notes {
         let _ = writeln!(text, "\nNote: {note}");
     }
-    if !report.steps.is_empty() {
+    if !comparison.steps.is_empty() {
         let _ =
             writeln!(text, "\nTo move them from {a} to {b}, one after the other, each only after the check before it:");
     }
-    for (number, step) in (1..).zip(&report.steps) {
+    for (number, step) in (1..).zip(&comparison.steps) {
         let done = if step.done { " (is so already)" } else { "" };
         let _ = writeln!(text, "\n{number}. {}{done}", step.title);
         for command in &step.commands {
@@ -61,11 +61,11 @@ pub(super) fn draw(report: &Report) -> String {
     text
 }
 
-fn cells(row: &Row) -> [String; 5] {
-    let listed = |listed: &Option<Listed>| match listed {
+fn cells(row: &SharedObject) -> [String; 5] {
+    let listed = |listed: &Option<ListEntry>| match listed {
         None => "manifest".to_owned(),
-        Some(Listed { status, wave: 0 }) => (*status).to_owned(),
-        Some(Listed { status, wave }) => format!("{status}, wave {wave}"),
+        Some(ListEntry { status, wave: 0 }) => (*status).to_owned(),
+        Some(ListEntry { status, wave }) => format!("{status}, wave {wave}"),
     };
     let fate = match (row.fate, row.why.as_str()) {
         (fate, "") => fate.to_owned(),

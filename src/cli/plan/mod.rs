@@ -2,30 +2,28 @@
 
 mod tree;
 
-use std::{collections::BTreeSet, process::ExitCode, time::Duration};
+use std::{collections::BTreeSet, process::ExitCode};
 
 use anyhow::Context as _;
 use serde::Serialize;
-use serde_json::{json, value::RawValue};
 
 use super::{
-    approvals::status,
-    live::{ClusterArgs, Opened},
+    arguments::InputArgs,
+    cluster_access::ClusterArgs,
+    opened_input::OpenedInput,
     output::{self, Format},
     target::{ObjectArgs, UserArgs},
-    world::WorldArgs,
+    thorough,
 };
-use crate::judge::{Source, View, look};
 use cascade_guard_core::{
-    admission::{Request, UserInfo, decode},
+    admission::{Request, decode, delete_review},
     argo::application::CASCADE_FINALIZERS,
     decision::{Decision, Effect, render},
-    deletion::{Deletion, Fate, Item, Plan},
+    deletion::{Deletion, Item, Plan},
     inventory::{Inventory, LOCAL},
-    judge::{Case, Inquiry, Judgement},
+    judge::Verdict,
+    namespace::{content::HeldObject, finalizers::known},
     object::ObjectRef,
-    policy::Policy,
-    rules::namespace_content::{Held, finalizers::known},
 };
 
 /// Arguments of `plan`.
@@ -38,13 +36,10 @@ pub struct Args {
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
     #[command(flatten)]
-    world: WorldArgs,
+    input: InputArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
-
-/// So many objects are read for a plan that somebody looks at.
-const MAX_READS: usize = 100_000;
 
 /// One object of the plan, as it is printed.
 #[derive(Debug, Serialize)]
@@ -94,7 +89,7 @@ pub struct Report {
     pub objects: Vec<Row>,
     /// What may stay because somebody has to remove a finalizer, in the Namespaces that would go as well.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub hanging: Vec<Held>,
+    pub hanging: Vec<HeldObject>,
     /// Applications never compared that may want some of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown_claimants: Vec<String>,
@@ -120,13 +115,15 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 async fn show(args: &Args) -> anyhow::Result<ExitCode> {
-    let world = Opened::new(&args.world, &args.cluster).await?;
-    let (object, json) = world.find(args.object.wanted()?).await?;
-    let body = delete_review(&object, &json, &args.user.user(world.client()).await?)?;
+    let opened = OpenedInput::new(&args.input, &args.cluster).await?;
+    let (object, json) = opened.find(args.object.wanted()?).await?;
+    let user = args.user.user(opened.client()).await?;
+    let body = delete_review(&object, &json, &user).with_context(|| format!("{object} cannot be read"))?;
     let request = decode(&body)?;
-    let (decision, deletion) = examine(&request, &world.inventory, &world.policy, &world, args.world.now()).await;
-    let mut report = report(&request, &decision, deletion.as_ref(), &world.inventory);
-    report.hanging = hanging(&report.objects, &world).await;
+    let Verdict { decision, deletion } =
+        thorough::judge(&request, &opened.inventory, &opened.policy, &opened, args.input.now()).await;
+    let mut report = report(&request, &decision, deletion.as_ref(), &opened.inventory);
+    report.hanging = hanging(&report.objects, &opened).await;
     match args.output {
         Format::Table => {
             output::line(tree::draw(&report, deletion.as_ref().map(|deletion| &deletion.plan)).trim_end())?;
@@ -136,74 +133,34 @@ async fn show(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!report.allowed)))
 }
 
-/// The rest of a request around the stored object.
-#[derive(Serialize)]
-struct DeleteRequest<'a> {
-    #[serde(flatten)]
-    rest: serde_json::Value,
-    #[serde(rename = "oldObject")]
-    old_object: &'a RawValue,
-}
-
-/// A review of the DELETE of `object`, whose JSON is `raw`.
-///
-/// # Errors
-/// When `raw` is no JSON.
-pub fn delete_review(object: &ObjectRef, raw: &str, user: &UserInfo) -> anyhow::Result<Vec<u8>> {
-    let old_object: &RawValue = serde_json::from_str(raw).with_context(|| format!("{object} cannot be read"))?;
-    let kind = json!({"group": object.kind.group, "version": "v1", "kind": object.kind.kind});
-    let rest = json!({
-        "uid": "plan", "kind": kind, "operation": "DELETE", "name": object.name, "namespace": object.namespace,
-        "userInfo": user, "object": null, "dryRun": true,
-    });
-    let request = serde_json::value::to_raw_value(&DeleteRequest { rest, old_object })?;
-    Ok(serde_json::to_vec(
-        &json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}),
-    )?)
-}
-
-/// Judges a DELETE and finds out everything it takes.
-pub async fn examine(
-    request: &Request<'_>,
-    inventory: &impl View,
-    policy: &Policy,
-    source: &impl Source,
-    now: jiff::Timestamp,
-) -> (Decision, Option<Deletion>) {
-    let case = Case { thorough: true, ..Case::new(request, policy, now) };
-    let mut judgement = Judgement::new(case, inventory.is_fixed());
-    let inquiry = Inquiry::with_limit(MAX_READS);
-    let decision = look(&mut judgement, inquiry, inventory, source, || Duration::from_secs(60)).await;
-    (decision, judgement.into_deletion())
-}
-
 /// So many Namespaces are looked into.
 const MAX_NAMESPACES: usize = 50;
 
 /// What may stay: of the objects of a plan, and of what is in its Namespaces, which nobody may list. Kubernetes removes its
 /// own finalizers, and Argo CD removes those of a cascade at its end, which is what is planned here.
-async fn hanging(rows: &[Row], world: &Opened) -> Vec<Held> {
+async fn hanging(rows: &[Row], opened: &OpenedInput) -> Vec<HeldObject> {
     let going = || rows.iter().filter(|row| row.fate != "spared");
-    let held = |row: &Row, finalizer: &String| Held {
+    let held = |row: &Row, finalizer: &String| HeldObject {
         object: row.object.clone(),
         finalizer: finalizer.clone(),
         known: known(finalizer),
     };
-    let mut found: Vec<Held> =
+    let mut found: Vec<HeldObject> =
         going().flat_map(|row| row.finalizers.iter().map(move |finalizer| held(row, finalizer))).collect();
-    let local = world.inventory.cluster_name(LOCAL);
+    let local = opened.inventory.cluster_name(LOCAL);
     let namespaces = going().filter(|row| row.object.is_namespace() && row.cluster == local);
     for (place, row) in namespaces.enumerate() {
         if place == MAX_NAMESPACES {
             output::note(&format!("what may hang was looked for in {MAX_NAMESPACES} Namespaces only"));
             break;
         }
-        let Some(meta) = world.inventory.namespace(&row.object.name) else { continue };
-        let content = status::content(meta, &world.inventory, world).await.unwrap_or_default();
+        let Some(meta) = opened.inventory.namespace(&row.object.name) else { continue };
+        let content = thorough::namespace_content(meta, &opened.inventory, opened).await.unwrap_or_default();
         let new = content.held.into_iter().filter(|held| !found.contains(held)).collect::<Vec<_>>();
         found.extend(new);
     }
-    let cascade = |held: &Held| held.object.is_application() && CASCADE_FINALIZERS.contains(&held.finalizer.as_str());
+    let cascade =
+        |held: &HeldObject| held.object.is_application() && CASCADE_FINALIZERS.contains(&held.finalizer.as_str());
     found.retain(|held| held.hangs() && !cascade(held));
     found
 }
@@ -244,13 +201,7 @@ fn report(request: &Request<'_>, decision: &Decision, deletion: Option<&Deletion
 
 fn row(plan: &Plan, item: &Item, inventory: &Inventory) -> Row {
     let unnamed = || ObjectRef::new(&item.kind.group, &item.kind.kind, &item.namespace, "");
-    let (fate, why) = match &item.fate {
-        Fate::Spared(reason) => ("spared", reason.to_string()),
-        Fate::DeletedAlthough(why) if item.claimants.is_empty() => ("deleted", why.clone()),
-        Fate::DeletedAlthough(why) => ("contested", why.clone()),
-        Fate::Deleted if item.claimants.is_empty() => ("deleted", String::new()),
-        Fate::Deleted => ("contested", String::new()),
-    };
+    let (fate, why) = item.outcome();
     let takers: BTreeSet<String> = plan.takers_of(item).map(|taker| taker.app.path()).collect();
     Row {
         object: item.object.clone().unwrap_or_else(unnamed),

@@ -18,8 +18,8 @@ use tokio::time::sleep;
 pub use self::object::{Form, LABEL, NAME, ReportObject, reports};
 use super::{Kinds, LiveSource, client::in_words, status::FIELD_MANAGER};
 use crate::{
-    audit::{self, Options, World},
-    server::{Condition, LivePolicy, Readiness},
+    audit::{self, AuditInput, Options},
+    state::{LivePolicy, Readiness, Requirement},
 };
 use cascade_guard_core::{
     inventory::Inventory,
@@ -70,7 +70,7 @@ impl Reporter {
     /// # Errors
     /// Never; it has the type of a background task.
     pub async fn run(self) -> anyhow::Result<()> {
-        self.readiness.wait_for(Condition::Claims).await;
+        self.readiness.wait_for(Requirement::Claims).await;
         // Replicas begin one after the other when a new version is rolled out; the audit can wait until that is over.
         sleep(self.every.min(FIRST)).await;
         let this = Arc::new(self);
@@ -143,7 +143,7 @@ impl Reporter {
         }
         let runtime = tokio::runtime::Handle::current();
         let audit = tokio::task::spawn_blocking(move || {
-            let world = World {
+            let input = AuditInput {
                 view: &*self.inventory,
                 source: &self.source,
                 policy: &policy,
@@ -151,7 +151,7 @@ impl Reporter {
                 objects: &objects,
             };
             let options = Options { stuck_after: self.stuck_after, ..Options::default() };
-            runtime.block_on(audit::scan(&world, &options, &|_| {}))
+            runtime.block_on(audit::scan(&input, &options, &|_| {}))
         });
         Ok(audit.await?.findings())
     }

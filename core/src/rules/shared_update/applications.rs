@@ -1,14 +1,13 @@
 //! Updates of Applications that take something away: prune is switched on while the list holds what another Application
 //! claims, or a child that two parents define is pointed elsewhere.
 
-use serde::Deserialize;
-
 use super::{claimants, listed, parties};
 use crate::{
     admission::Object,
     argo::{
         Application, Class, Entry, Marker,
         application::Spec,
+        sync_intent::SyncIntent,
         sync_options::{self, SYNC_OPTIONS},
         tracking::marker,
     },
@@ -16,74 +15,10 @@ use crate::{
     decision::{Finding, Severity},
     facts::{Facts, Reading},
     inventory::{App, LOCAL},
-    object::{ObjectRef, null_to_default},
+    object::ObjectRef,
     policy::Scope,
     rules::Context,
 };
-
-/// The part of an Application in which a change matters, without its long status.
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Wanted {
-    #[serde(deserialize_with = "null_to_default")]
-    spec: Spec,
-    #[serde(deserialize_with = "null_to_default")]
-    operation: Operation,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Operation {
-    sync: Option<Sync>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct Sync {
-    #[serde(deserialize_with = "null_to_default")]
-    prune: bool,
-    #[serde(deserialize_with = "null_to_default")]
-    dry_run: bool,
-    #[serde(deserialize_with = "null_to_default")]
-    sync_options: Vec<String>,
-    /// Only these objects are synced, all where it is empty.
-    #[serde(deserialize_with = "null_to_default")]
-    resources: Vec<Selected>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Selected {
-    group: String,
-    kind: String,
-    namespace: String,
-    name: String,
-}
-
-impl Wanted {
-    fn prunes_by_itself(&self) -> bool {
-        let policy = &self.spec.sync_policy;
-        policy.automated.as_ref().is_some_and(|automated| automated.enabled != Some(false) && automated.prune)
-            && sync_options::in_list(&policy.sync_options, "Prune") != Some("false")
-    }
-
-    /// The sync that was asked for, if it prunes.
-    fn pruning_sync(&self) -> Option<&Sync> {
-        self.operation.sync.as_ref().filter(|sync| {
-            sync.prune && !sync.dry_run && sync_options::in_list(&sync.sync_options, "Prune") != Some("false")
-        })
-    }
-}
-
-impl Selected {
-    /// Mirrors `HasIdentity` of `types.go`: a selection without a namespace means any.
-    fn is(&self, entry: &Entry<'_>) -> bool {
-        self.group == entry.group
-            && self.kind == entry.kind
-            && self.name == entry.name
-            && (self.namespace.is_empty() || self.namespace == entry.namespace)
-    }
-}
 
 pub(super) fn check(
     cx: &Context<'_>,
@@ -95,17 +30,12 @@ pub(super) fn check(
     if !cx.policy.watches_applications_in(&new.meta.namespace) {
         return Ok(());
     }
-    let (before, after): (Wanted, Wanted) = (old.decode()?, new.decode()?);
+    let (before, after): (SyncIntent, SyncIntent) = (old.decode()?, new.decode()?);
     let by_itself = after.prunes_by_itself() && !before.prunes_by_itself();
     let asked = after.pruning_sync().filter(|_| before.pruning_sync().is_none());
     if by_itself || asked.is_some() {
         let application: Application<'_> = new.decode()?;
-        let selected = |entry: &Entry<'_>| {
-            by_itself
-                || asked.is_some_and(|sync| {
-                    sync.resources.is_empty() || sync.resources.iter().any(|selected| selected.is(entry))
-                })
-        };
+        let selected = |entry: &Entry<'_>| by_itself || asked.is_some_and(|sync| sync.selects(entry));
         prune(cx, facts, &application, selected, findings);
     }
     repointed(cx, old, new, &before.spec, &after.spec, findings);

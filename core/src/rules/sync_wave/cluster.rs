@@ -3,20 +3,18 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{
-    needs, producers,
-    subject::{Plan, Presence, Surroundings},
-};
+use super::subject::{Plan, Presence, Surroundings};
 use crate::{
     argo::{
         Class, Marker, TrackingId,
         hook::{HOOK_FINALIZER, Hook, Phase, Stage},
-        sync_options::{HELM_RESOURCE_POLICY, SYNC_OPTIONS, in_annotation},
+        sync_options::is_kept,
         tracking::{INSTANCE_LABEL, TRACKING_ID, marker},
     },
     deletion::is_sync_identity,
     facts::{Facts, ListQuestion, Reading},
     inventory::{App, AppId, Claim, Inventory, LOCAL},
+    needs::{self, producers},
     object::{GroupKind, ObjectMeta, ObjectRef, null_to_default},
     rules::Context,
 };
@@ -35,7 +33,7 @@ pub(super) enum Home<'a> {
 pub(super) fn home<'a>(cx: &Context<'a>, object: &ObjectRef, meta: &ObjectMeta) -> Home<'a> {
     let inventory = cx.inventory;
     let own = &cx.policy.spec.argocd.namespace;
-    if meta.annotation(TRACKING_ID).and_then(TrackingId::parse).is_some_and(|id| !names(&id, object, meta)) {
+    if meta.annotation(TRACKING_ID).and_then(TrackingId::parse).is_some_and(|id| !id.names(object, meta)) {
         // A copy: the tracking id came along from another object.
         return Home::Unmarked;
     }
@@ -70,15 +68,6 @@ pub(super) fn home<'a>(cx: &Context<'a>, object: &ObjectRef, meta: &ObjectMeta) 
         // A label alone is no proof: Helm itself writes it on everything it installs.
         None => Home::Unmarked,
     }
-}
-
-/// Whether a tracking id is the object's own. Hooks with a generated name carry one without a name, or with the name of
-/// the moment; the namespace of cluster-scoped objects is that of the destination.
-fn names(id: &TrackingId<'_>, object: &ObjectRef, meta: &ObjectMeta) -> bool {
-    id.kind == object.kind.kind
-        && id.group == object.kind.group
-        && (id.name == object.name || !meta.generate_name.is_empty())
-        && (object.namespace.is_empty() || id.namespace == object.namespace)
 }
 
 /// Kinds that keep referring to a Secret, ConfigMap or account.
@@ -218,13 +207,6 @@ impl Surroundings for Cluster<'_> {
     fn cascades(&self) -> bool {
         self.app.cascades
     }
-}
-
-/// Whether a cascade leaves an object alone. What stands on the object wins over the sync options of its Application
-/// (`keeps` says whether those hold `Delete=false`).
-pub fn is_kept(meta: &ObjectMeta, keeps: bool) -> bool {
-    let option = in_annotation(meta.annotation(SYNC_OPTIONS), "Delete");
-    option.map_or(keeps, |value| value == "false") || meta.annotation(HELM_RESOURCE_POLICY) == Some("keep")
 }
 
 /// The identity of a workload, if it is no hook and refers to `object`.

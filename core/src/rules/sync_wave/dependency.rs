@@ -3,7 +3,6 @@
 use super::{
     lateness::{Late, Unmet, late},
     lifecycle::{hook_key, warn},
-    needs::{Force, Need},
     remedies,
     subject::{Plan, Presence, Subject, Surroundings},
 };
@@ -18,6 +17,7 @@ use crate::{
         },
     },
     decision::{Finding, Severity},
+    needs::{Force, Need},
     object::ObjectRef,
 };
 

@@ -1,8 +1,8 @@
 //! Whether something comes too late for what needs it, and how.
 
-use super::needs::{Force, Need};
 use crate::{
     argo::{hook::Stage, order::kind_rank},
+    needs::{Force, Need},
     object::GroupKind,
 };
 

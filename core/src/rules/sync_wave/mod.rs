@@ -8,18 +8,13 @@ mod dependency;
 pub mod fixes;
 mod lateness;
 mod lifecycle;
-pub mod needs;
-pub mod producers;
 mod remedies;
 mod subject;
 mod syntax;
 
-use self::{
-    cluster::{Cluster, Home, home},
-    needs::Need,
-};
+use self::cluster::{Cluster, Home, home};
 pub use self::{
-    cluster::{elsewhere, is_kept},
+    cluster::elsewhere,
     lateness::{Late, late},
     subject::{Origin, Plan, Presence, Subject, Surroundings},
 };
@@ -32,6 +27,7 @@ use crate::{
     decision::{Finding, Severity},
     facts::Facts,
     inventory::App,
+    needs::{self, Need},
     object::ObjectMeta,
     policy::Scope,
 };

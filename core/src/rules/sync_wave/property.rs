@@ -3,12 +3,13 @@
 
 use proptest::prelude::*;
 
-use super::{late, needs::Force};
+use super::late;
 use crate::{
     argo::{
         hook::{Phase, Stage},
         order::kind_rank,
     },
+    needs::Force,
     object::GroupKind,
 };
 

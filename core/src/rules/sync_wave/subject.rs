@@ -2,9 +2,9 @@
 
 use serde_json::value::RawValue;
 
-use super::needs::{self, Work};
 use crate::{
     argo::hook::{Hook, Stage},
+    needs::{self, Work},
     object::{ObjectMeta, ObjectRef},
 };
 

@@ -1,4 +1,4 @@
-//! One watch at work: list, follow, list again when the API server has forgotten where we were.
+//! One watch at work: it lists, follows the changes, and lists again when the API server no longer knows the version.
 //!
 //! kube's own watcher does not do for a guard: it asks for ever from a version that the API server answers with 410, it
 //! opens a watch that ends at once again without a pause, and it takes five minutes to notice that one has died.
@@ -20,9 +20,9 @@ use tokio::{
 use super::{
     Health, Kinds,
     client::in_words,
-    feed::Feed,
-    watch::{Scope, State, States, Watch},
-    watched::Watched,
+    index_feed::Feed,
+    watch::{Watch, WatchScope, WatchState, WatchStates},
+    watched_object::WatchedObject,
 };
 use crate::telemetry::Metrics;
 use cascade_guard_core::inventory::Names;
@@ -36,13 +36,13 @@ const STEADY: Duration = Duration::from_secs(10);
 const PAGE: u32 = 100;
 
 /// Follows one watch for ever.
-pub(super) struct Follower {
+pub(super) struct ListWatch {
     pub(super) watch: Watch,
     pub(super) client: Client,
     pub(super) kinds: Arc<Kinds>,
-    pub(super) scope: Receiver<Scope>,
+    pub(super) scope: Receiver<WatchScope>,
     pub(super) feed: Box<dyn Feed>,
-    pub(super) states: Arc<States>,
+    pub(super) states: Arc<WatchStates>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) health: Arc<Health>,
     pub(super) silence: Duration,
@@ -83,7 +83,7 @@ impl Failure {
     }
 }
 
-impl Follower {
+impl ListWatch {
     pub(super) async fn run(self) -> anyhow::Result<()> {
         if self.watch.only_metadata() { self.follow::<true>().await } else { self.follow::<false>().await }
     }
@@ -101,7 +101,7 @@ impl Follower {
         }
     }
 
-    async fn keep_up<const ONLY_METADATA: bool>(&mut self, api: &Api<Watched<ONLY_METADATA>>) -> Infallible {
+    async fn keep_up<const ONLY_METADATA: bool>(&mut self, api: &Api<WatchedObject<ONLY_METADATA>>) -> Infallible {
         let mut version: Option<String> = None;
         let mut pauses = DefaultBackoff::default();
         loop {
@@ -131,7 +131,10 @@ impl Follower {
     }
 
     /// Takes in everything there is, and says at which version that was.
-    async fn list<const ONLY_METADATA: bool>(&mut self, api: &Api<Watched<ONLY_METADATA>>) -> Result<String, Failure> {
+    async fn list<const ONLY_METADATA: bool>(
+        &mut self,
+        api: &Api<WatchedObject<ONLY_METADATA>>,
+    ) -> Result<String, Failure> {
         let (label_selector, field_selector) = self.watch.selectors();
         let mut params = ListParams { label_selector, field_selector, limit: Some(PAGE), ..ListParams::default() };
         let mut listed = Names::new();
@@ -148,7 +151,7 @@ impl Follower {
                 let version = version.ok_or(Failure::NoVersion)?;
                 // What the fresh list leaves out is gone.
                 self.feed.retain(&listed);
-                self.reached(State::Synced);
+                self.reached(WatchState::Synced);
                 self.metrics.set_last_event(Timestamp::now());
                 self.health.delivers(self.watch);
                 return Ok(version);
@@ -160,7 +163,7 @@ impl Follower {
     /// ended as well: where it is only quiet, nothing is lost by opening it anew.
     async fn watch_from<const ONLY_METADATA: bool>(
         &mut self,
-        api: &Api<Watched<ONLY_METADATA>>,
+        api: &Api<WatchedObject<ONLY_METADATA>>,
         version: &mut String,
     ) -> Result<(), Failure> {
         let (label_selector, field_selector) = self.watch.selectors();
@@ -205,7 +208,7 @@ impl Follower {
         }
     }
 
-    fn apply<const ONLY_METADATA: bool>(&mut self, object: &Watched<ONLY_METADATA>) {
+    fn apply<const ONLY_METADATA: bool>(&mut self, object: &WatchedObject<ONLY_METADATA>) {
         self.feed.apply(object.namespace(), object.name(), object.json());
         self.metrics.set_last_event(Timestamp::now());
     }
@@ -226,7 +229,7 @@ impl Follower {
                     self.trouble = Some(reason);
                 }
                 self.feed.retain(&Names::new());
-                return self.reached(State::Absent);
+                return self.reached(WatchState::Absent);
             }
             // Somebody on the way answers in its place, or it is not there yet. Either way there may be some.
             reason.push_str(", although it says that it serves this kind");
@@ -239,15 +242,15 @@ impl Follower {
         if self.is_synced() {
             self.health.fails(self.watch, reason, Timestamp::now());
         } else {
-            self.reached(State::Failed(reason));
+            self.reached(WatchState::Failed(reason));
         }
     }
 
     fn is_synced(&self) -> bool {
-        self.states.borrow().get(&self.watch) == Some(&State::Synced)
+        self.states.borrow().get(&self.watch) == Some(&WatchState::Synced)
     }
 
-    fn reached(&self, state: State) {
+    fn reached(&self, state: WatchState) {
         self.states.send_if_modified(|states| {
             let changed = states.get(&self.watch) != Some(&state);
             if changed {

@@ -2,6 +2,7 @@
 //! binding binds.
 
 mod pod;
+pub mod producers;
 mod workflow;
 
 use serde::Deserialize;

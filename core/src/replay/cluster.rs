@@ -13,11 +13,11 @@ use crate::{
 
 /// A cluster that follows a stream of requests.
 #[derive(Debug)]
-pub struct World {
+pub struct ReplayedCluster {
     snapshot: Snapshot,
 }
 
-impl World {
+impl ReplayedCluster {
     /// A cluster with an Argo CD in `argocd` and nothing else.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ fn spec_holds(raw: &str) -> bool {
     serde_json::from_str::<Body>(raw).is_ok_and(|body| !body.spec.finalizers.is_empty())
 }
 
-/// A policy with the claims of the world as it counts them.
+/// A policy with the claims of the cluster as it counts them.
 #[derive(Debug)]
 pub struct Judge {
     /// The policy.
@@ -120,16 +120,16 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Of the world as it is.
-    pub fn new(policy: Policy, world: &World) -> Self {
-        let inventory = world.snapshot.inventory(&policy, (0, 0));
+    /// Of the cluster as it is.
+    pub fn new(policy: Policy, cluster: &ReplayedCluster) -> Self {
+        let inventory = cluster.snapshot.inventory(&policy, (0, 0));
         Self { policy, inventory }
     }
 
     /// Takes over what became of one object.
-    pub fn follow(&mut self, world: &World, object: &ObjectRef) {
-        if !world.snapshot.update(&mut self.inventory, &self.policy, object) {
-            self.inventory = world.snapshot.inventory(&self.policy, (0, 0));
+    pub fn follow(&mut self, cluster: &ReplayedCluster, object: &ObjectRef) {
+        if !cluster.snapshot.update(&mut self.inventory, &self.policy, object) {
+            self.inventory = cluster.snapshot.inventory(&self.policy, (0, 0));
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Watches what does not finish being deleted: counted in metrics, and told in the log once a day each, with what holds it
-//! and the line that mends it.
+//! Objects stuck in deletion: metrics count them, and the log names each once a day, with what holds it and the command that
+//! helps.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -13,8 +13,8 @@ use tokio::time::{Instant, sleep};
 
 use super::LiveSource;
 use crate::{
-    audit::{Options, Stuck, World, metadata_of, terminating},
-    server::LivePolicy,
+    audit::{AuditInput, Options, Stuck, metadata_of, terminating},
+    state::LivePolicy,
     telemetry::Metrics,
 };
 use cascade_guard_core::{
@@ -139,9 +139,10 @@ impl StuckWatch {
         let read = metadata_of(&self.source, unknown).await;
         objects.extend(read.into_iter().map(|(object, meta)| KnownObject { object, meta }));
         let policy = self.policy.load();
-        let world = World { view: &*self.inventory, source: &self.source, policy: &policy, now, objects: &objects };
+        let input =
+            AuditInput { view: &*self.inventory, source: &self.source, policy: &policy, now, objects: &objects };
         let options = Options { stuck_after: self.after, ..Options::default() };
-        let mut found = terminating::find(&world, &options).await;
+        let mut found = terminating::find(&input, &options).await;
         found.retain(|stuck| due.contains(&stuck.object));
         found
     }

@@ -5,31 +5,31 @@
 
 use std::{convert::Infallible, io, path::PathBuf, time::Duration};
 
-/// How often files are looked at.
-pub const EVERY: Duration = Duration::from_secs(10);
+/// The time from one look at the files to the next.
+pub const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A file that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {}: {source}", path.display())]
-pub struct ContentError {
+pub struct FileError {
     path: PathBuf,
     source: io::Error,
 }
 
 /// Some files that belong together, and what they held when last looked at.
 #[derive(Debug)]
-pub struct Content {
+pub struct WatchedFiles {
     paths: Vec<PathBuf>,
     bytes: Vec<Vec<u8>>,
 }
 
-impl Content {
+impl WatchedFiles {
     /// Reads the files.
     ///
     /// # Errors
     /// When one of them cannot be read.
-    pub fn read(paths: Vec<PathBuf>) -> Result<Self, ContentError> {
-        let read = |path: &PathBuf| std::fs::read(path).map_err(|source| ContentError { path: path.clone(), source });
+    pub fn read(paths: Vec<PathBuf>) -> Result<Self, FileError> {
+        let read = |path: &PathBuf| std::fs::read(path).map_err(|source| FileError { path: path.clone(), source });
         let bytes = paths.iter().map(read).collect::<Result<_, _>>()?;
         Ok(Self { paths, bytes })
     }
@@ -40,10 +40,10 @@ impl Content {
     }
 
     /// Looks at the files again; tells whether they changed.
-    async fn refresh(&mut self) -> Result<bool, ContentError> {
+    async fn refresh(&mut self) -> Result<bool, FileError> {
         let mut fresh = Vec::with_capacity(self.paths.len());
         for path in &self.paths {
-            let bytes = tokio::fs::read(path).await.map_err(|source| ContentError { path: path.clone(), source })?;
+            let bytes = tokio::fs::read(path).await.map_err(|source| FileError { path: path.clone(), source })?;
             fresh.push(bytes);
         }
         let changed = fresh != self.bytes;
@@ -88,12 +88,12 @@ mod tests {
             std::fs::write(folder.path().join(version).join("file"), text).unwrap();
         }
         std::os::unix::fs::symlink("v1", &data).unwrap();
-        let mut content = Content::read(vec![data.join("file")]).unwrap();
-        assert!(!content.refresh().await.unwrap());
+        let mut files = WatchedFiles::read(vec![data.join("file")]).unwrap();
+        assert!(!files.refresh().await.unwrap());
         std::fs::remove_file(&data).unwrap();
-        assert!(content.refresh().await.unwrap_err().to_string().contains("..data/file"));
+        assert!(files.refresh().await.unwrap_err().to_string().contains("..data/file"));
         std::os::unix::fs::symlink("v2", &data).unwrap();
-        assert!(content.refresh().await.unwrap());
-        assert_eq!(content.bytes(), [b"two"]);
+        assert!(files.refresh().await.unwrap());
+        assert_eq!(files.bytes(), [b"two"]);
     }
 }

@@ -13,12 +13,12 @@ use serde_json::value::RawValue;
 
 /// One object from a watch; with `ONLY_METADATA` the API server is asked to send no more than that.
 #[derive(Clone)]
-pub struct Watched<const ONLY_METADATA: bool> {
+pub struct WatchedObject<const ONLY_METADATA: bool> {
     meta: KubeMeta,
     json: Box<RawValue>,
 }
 
-impl<const ONLY_METADATA: bool> Watched<ONLY_METADATA> {
+impl<const ONLY_METADATA: bool> WatchedObject<ONLY_METADATA> {
     /// Namespace, empty for cluster-scoped objects.
     pub fn namespace(&self) -> &str {
         self.meta.namespace.as_deref().unwrap_or_default()
@@ -36,13 +36,13 @@ impl<const ONLY_METADATA: bool> Watched<ONLY_METADATA> {
 }
 
 /// Never shows the object itself: it may be a Secret.
-impl<const ONLY_METADATA: bool> fmt::Debug for Watched<ONLY_METADATA> {
+impl<const ONLY_METADATA: bool> fmt::Debug for WatchedObject<ONLY_METADATA> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watched").field("namespace", &self.namespace()).field("name", &self.name()).finish()
     }
 }
 
-impl<'de, const ONLY_METADATA: bool> Deserialize<'de> for Watched<ONLY_METADATA> {
+impl<'de, const ONLY_METADATA: bool> Deserialize<'de> for WatchedObject<ONLY_METADATA> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         struct Head {
@@ -63,7 +63,7 @@ impl<'de, const ONLY_METADATA: bool> Deserialize<'de> for Watched<ONLY_METADATA>
     }
 }
 
-impl<const ONLY_METADATA: bool> Resource for Watched<ONLY_METADATA> {
+impl<const ONLY_METADATA: bool> Resource for WatchedObject<ONLY_METADATA> {
     type DynamicType = ApiResource;
     type Scope = DynamicResourceScope;
 
@@ -106,12 +106,12 @@ mod tests {
 
     #[test]
     fn text_survives_lists_and_events() {
-        let list: ObjectList<Watched<false>> = serde_json::from_str(&format!(
+        let list: ObjectList<WatchedObject<false>> = serde_json::from_str(&format!(
             r#"{{"kind":"XList","apiVersion":"v1","metadata":{{"resourceVersion":"9"}},"items":[{OBJECT}]}}"#
         ))
         .unwrap();
         assert_eq!(list.items[0].json(), OBJECT);
-        let event: WatchEvent<Watched<false>> =
+        let event: WatchEvent<WatchedObject<false>> =
             serde_json::from_str(&format!(r#"{{"type":"ADDED","object":{OBJECT}}}"#)).unwrap();
         let WatchEvent::Added(object) = event else { panic!("not an ADDED event") };
         assert_eq!((object.namespace(), object.name(), object.json()), ("b", "a", OBJECT));
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn body_is_not_shown() {
-        let object: Watched<false> = serde_json::from_str(OBJECT).unwrap();
+        let object: WatchedObject<false> = serde_json::from_str(OBJECT).unwrap();
         assert!(!format!("{object:?}").contains("password"));
     }
 }

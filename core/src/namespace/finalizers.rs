@@ -1,7 +1,7 @@
-//! Finalizers that are known by name: who removes them, and what to do when nobody does.
+//! Finalizers that are known by name: which controller removes them, and what to do when it does not.
 //!
-//! A finalizer is a promise that somebody comes and removes it. A Namespace stays Terminating until every promise in it is
-//! kept, so one whose controller was uninstalled, lost its rights or went down with the same Namespace keeps it for ever.
+//! A Namespace stays Terminating until every finalizer in it has been removed. A finalizer whose controller was
+//! uninstalled, lost its rights or went with the same Namespace keeps the Namespace Terminating for ever.
 
 use serde::Serialize;
 

@@ -1,35 +1,32 @@
-//! Two Applications of one cluster or snapshot.
+//! Compares two Applications of one cluster.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::{Listed, Report, Row, steps, whole};
-use cascade_guard_core::{
-    argo::{
-        Application, Class, Marker,
-        sync_options::{HELM_RESOURCE_POLICY, SYNC_OPTIONS, in_annotation},
-        tracking,
-    },
-    deletion::{self, Fate, Inputs, Item, Plan, Root, Via},
+use super::{Comparison, ListEntry, SharedObject, migration, whole};
+use crate::{
+    argo::{Application, Class, Marker, sync_options::is_kept, tracking},
+    deletion::{self, Inputs, Item, Plan, Root, Via},
     facts::{Facts, Reading},
     inventory::{App, AppId, Held, Key, LOCAL},
     object::{ObjectMeta, ObjectRef},
 };
 
-/// What both Applications hold, who holds it now, and what to do. While an answer is out the result is provisional.
-pub(super) fn compare(inputs: Inputs<'_>, facts: &mut Facts, a: AppId, b: AppId) -> Report {
+/// Finds the objects that both Applications hold, who holds them now, and the steps of a migration. While an answer is
+/// out the result is provisional.
+pub fn compare_applications(inputs: Inputs<'_>, facts: &mut Facts, a: AppId, b: AppId) -> Comparison {
     let inventory = inputs.inventory;
-    let (Some(from), Some(to)) = (inventory.app(a), inventory.app(b)) else { return Report::default() };
-    let mut report = Report { a: from.path(), b: to.path(), ..Report::default() };
-    // Everything is asked before the first answer is waited for.
-    let texts = (whole(facts, from, &mut report.notes), whole(facts, to, &mut report.notes));
+    let (Some(from), Some(to)) = (inventory.app(a), inventory.app(b)) else { return Comparison::default() };
+    let mut comparison = Comparison { a: from.path(), b: to.path(), ..Comparison::default() };
+    // All questions are asked at once, so that their answers come in one round.
+    let texts = (whole(facts, from, &mut comparison.notes), whole(facts, to, &mut comparison.notes));
     let plan = deletion::build(inputs, facts, &Root::Known(a), &HashSet::new(), None);
-    let (Some(from_text), Some(to_text)) = texts else { return report };
+    let (Some(from_text), Some(to_text)) = texts else { return comparison };
     let (Ok(from_whole), Ok(to_whole)) = (
         serde_json::from_str::<Application<'_>>(from_text.get()),
         serde_json::from_str::<Application<'_>>(to_text.get()),
     ) else {
-        report.notes.push("an Application does not have the shape that Argo CD gives it".to_owned());
-        return report;
+        comparison.notes.push("an Application does not have the shape that Argo CD gives it".to_owned());
+        return comparison;
     };
     let (mut ours, theirs) = (listed(inputs, &from_whole, from), listed(inputs, &to_whole, to));
     for (key, (object, in_a)) in unlisted(inputs, &plan, a, &from_whole, from) {
@@ -38,29 +35,33 @@ pub(super) fn compare(inputs: Inputs<'_>, facts: &mut Facts, a: AppId, b: AppId)
     let fates: HashMap<Key, &Item> = plan.items.iter().map(|item| (item.key, item)).collect();
     for (key, (object, in_a)) in &ours {
         let Some((_, in_b)) = theirs.get(key) else { continue };
-        let mut row =
-            Row { object: object.clone(), in_a: Some(in_a.clone()), in_b: Some(in_b.clone()), ..Row::default() };
+        let mut row = SharedObject {
+            object: object.clone(),
+            in_a: Some(in_a.clone()),
+            in_b: Some(in_b.clone()),
+            ..SharedObject::default()
+        };
         if from.cluster == LOCAL {
-            live(inputs, facts, &mut row, from, to);
+            describe_live(inputs, facts, &mut row, from, to);
         } else {
             row.held_by = format!("not known: it is on {}", inventory.cluster_name(from.cluster));
         }
         if let Some(item) = fates.get(key) {
-            (row.fate, row.why) = fate(item);
+            (row.fate, row.why) = item.outcome();
         }
-        report.objects.push(row);
+        comparison.objects.push(row);
     }
-    report.objects.sort_by(|one, other| one.object.cmp(&other.object));
-    report.taken_along = taken_along(&plan, b, &ours);
-    notes(inputs, &plan, from, to, &to_whole, &mut report);
-    if !report.is_clean() {
-        report.steps = steps::migration(inputs, &report, from, to, &from_whole);
+    comparison.objects.sort_by(|one, other| one.object.cmp(&other.object));
+    comparison.taken_along = taken_along(&plan, b, &ours);
+    notes(inputs, &plan, from, to, &to_whole, &mut comparison);
+    if !comparison.is_clean() {
+        comparison.steps = migration::steps(inputs, &comparison, from, to, &from_whole);
     }
-    report
+    comparison
 }
 
-/// Objects that an Application wants or still holds, by fingerprint.
-pub(super) fn listed(inputs: Inputs<'_>, whole: &Application<'_>, app: &App) -> BTreeMap<Key, (ObjectRef, Listed)> {
+/// The objects that an Application wants or still holds, by fingerprint.
+pub(super) fn listed(inputs: Inputs<'_>, whole: &Application<'_>, app: &App) -> BTreeMap<Key, (ObjectRef, ListEntry)> {
     let matters = |held: &Held<'_>| match held.class {
         Class::Desired | Class::Prune | Class::Unknown | Class::NoStatus => true,
         Class::SyncResult => !app.list_valid(),
@@ -77,20 +78,20 @@ pub(super) fn listed(inputs: Inputs<'_>, whole: &Application<'_>, app: &App) -> 
             (Class::NoStatus | Class::Hook, _) => "no status",
             (Class::SyncResult, _) => "last sync",
         };
-        (key, (object, Listed { status, wave: held.wave }))
+        (key, (object, ListEntry { status, wave: held.wave }))
     })
     .collect()
 }
 
-/// Objects that the cascade of `app` takes although its list does not hold them: hooks of its last sync, and what carries
-/// its marker.
+/// The objects that the cascade of `app` deletes although its list does not hold them: hooks of its last sync, and objects
+/// that carry its marker.
 fn unlisted(
     inputs: Inputs<'_>,
     plan: &Plan,
     id: AppId,
     whole: &Application<'_>,
     app: &App,
-) -> BTreeMap<Key, (ObjectRef, Listed)> {
+) -> BTreeMap<Key, (ObjectRef, ListEntry)> {
     let takes = |item: &&Item| item.via == Via::Cascade && plan.takers_of(item).any(|taker| taker.id == Some(id));
     let hooks: HashMap<Key, ObjectRef> = inputs
         .inventory
@@ -104,13 +105,13 @@ fn unlisted(
             (None, Some(object)) => (object.clone(), "its marker"),
             (None, None) => return None,
         };
-        Some((item.key, (object, Listed { status, wave: 0 })))
+        Some((item.key, (object, ListEntry { status, wave: 0 })))
     });
     named.collect()
 }
 
-/// What the live object says.
-fn live(inputs: Inputs<'_>, facts: &mut Facts, row: &mut Row, from: &App, to: &App) {
+/// Adds what the live object tells: who holds it, and what matters for a migration.
+fn describe_live(inputs: Inputs<'_>, facts: &mut Facts, row: &mut SharedObject, from: &App, to: &App) {
     match facts.metadata(&row.object) {
         None => {}
         Some(Reading::Found(meta)) => {
@@ -124,7 +125,7 @@ fn live(inputs: Inputs<'_>, facts: &mut Facts, row: &mut Row, from: &App, to: &A
     }
 }
 
-/// The Application whose marker an object carries, by its path where it is one of `apps`.
+/// Names the Application whose marker an object carries. `apps` are looked at first.
 pub(super) fn holder(inputs: Inputs<'_>, meta: &ObjectMeta, apps: &[&App]) -> String {
     let mut stranger = None;
     let mut unknown = false;
@@ -146,14 +147,13 @@ pub(super) fn holder(inputs: Inputs<'_>, meta: &ObjectMeta, apps: &[&App]) -> St
     }
 }
 
+/// Lists the properties of a live object that matter for a migration.
 fn remarks(meta: &ObjectMeta) -> Vec<String> {
     let mut remarks = Vec::new();
     if meta.is_terminating() {
         remarks.push("it is being deleted".to_owned());
     }
-    if in_annotation(meta.annotation(SYNC_OPTIONS), "Delete") == Some("false")
-        || meta.annotation(HELM_RESOURCE_POLICY) == Some("keep")
-    {
+    if is_kept(meta, false) {
         remarks.push("it is marked to be kept through a cascade".to_owned());
     }
     if let Some(owner) = meta.owner_references.first() {
@@ -165,18 +165,9 @@ fn remarks(meta: &ObjectMeta) -> Vec<String> {
     remarks
 }
 
-fn fate(item: &Item) -> (&'static str, String) {
-    match &item.fate {
-        Fate::Spared(reason) => ("spared", reason.to_string()),
-        Fate::DeletedAlthough(why) if item.claimants.is_empty() => ("deleted", why.clone()),
-        Fate::Deleted if item.claimants.is_empty() => ("deleted", String::new()),
-        Fate::DeletedAlthough(why) => ("contested", why.clone()),
-        Fate::Deleted => ("contested", String::new()),
-    }
-}
-
-/// What the second wants and the first takes without listing it: the content of its Namespaces, instances, children.
-fn taken_along(plan: &Plan, b: AppId, ours: &BTreeMap<Key, (ObjectRef, Listed)>) -> Vec<String> {
+/// Counts the objects that the second Application wants and the first takes along without listing them: the content of its
+/// Namespaces, instances of its definitions, children.
+fn taken_along(plan: &Plan, b: AppId, ours: &BTreeMap<Key, (ObjectRef, ListEntry)>) -> Vec<String> {
     let mut by_holder: BTreeMap<String, usize> = BTreeMap::new();
     for item in plan.items.iter().filter(|item| item.is_contested() && item.claimants.contains(&b)) {
         if ours.contains_key(&item.key) {
@@ -196,10 +187,18 @@ fn taken_along(plan: &Plan, b: AppId, ours: &BTreeMap<Key, (ObjectRef, Listed)>)
     by_holder.into_iter().map(|(holder, count)| format!("{} {holder}", several(count))).collect()
 }
 
-fn notes(inputs: Inputs<'_>, plan: &Plan, from: &App, to: &App, to_whole: &Application<'_>, report: &mut Report) {
+/// Adds what a person has to know before doing anything.
+fn notes(
+    inputs: Inputs<'_>,
+    plan: &Plan,
+    from: &App,
+    to: &App,
+    to_whole: &Application<'_>,
+    comparison: &mut Comparison,
+) {
     let inventory = inputs.inventory;
     let (a, b) = (from.path(), to.path());
-    let mut say = |note: String| report.notes.push(note);
+    let mut say = |note: String| comparison.notes.push(note);
     for (app, path) in [(from, &a), (to, &b)] {
         if let Some(why) = app.distrust {
             say(format!("{path}: {why}, so what it lists may not be what it wants"));

@@ -9,7 +9,7 @@ use crate::{
 const CLUSTER: &str = include_str!("tests.yaml");
 
 /// Reads `namespace` with lists answered by `answer`, which says `None` where it does not know.
-fn look(
+fn surveyed(
     facts: Facts,
     inventory: &Inventory,
     thorough: bool,
@@ -22,7 +22,7 @@ fn look(
         ..ObjectMeta::default()
     };
     for _ in 0..3 {
-        if let Some(content) = look_into(inventory, &mut facts, &meta, None, thorough) {
+        if let Some(content) = survey(inventory, &mut facts, &meta, None, thorough) {
             return content;
         }
         for question in facts.take_pending() {
@@ -75,7 +75,7 @@ fn nobody() -> Inventory {
 
 #[test]
 fn what_runs_and_what_would_hang_is_counted_and_named() {
-    let content = look(Facts::new(), &inventory(), true, stored);
+    let content = surveyed(Facts::new(), &inventory(), true, stored);
     assert_eq!(
         content.notes("shop"),
         [
@@ -101,20 +101,20 @@ fn what_runs_and_what_would_hang_is_counted_and_named() {
 fn empty_namespace_has_nothing_to_say() {
     let mut facts = Facts::new();
     let meta = ObjectMeta { name: "shop".to_owned(), ..ObjectMeta::default() };
-    assert!(look_into(&nobody(), &mut facts, &meta, None, false).is_none());
+    assert!(survey(&nobody(), &mut facts, &meta, None, false).is_none());
     for question in facts.take_pending() {
         let Question::List(list) = &question else { panic!("{question:?}") };
         let reading = empty(list);
         facts.insert(question.clone(), Answer::List(reading));
     }
-    let content = look_into(&nobody(), &mut facts, &meta, None, false).unwrap();
+    let content = survey(&nobody(), &mut facts, &meta, None, false).unwrap();
     assert_eq!(content.notes("shop"), [""; 0]);
     assert_eq!((content.obstacles().len(), content.taken_along("shop"), content.unread()), (0, None, None));
 }
 
 #[test]
 fn what_is_not_read_is_named_and_not_taken_for_empty() {
-    let content = look(Facts::new(), &nobody(), false, |question| match question.kind.kind.as_str() {
+    let content = surveyed(Facts::new(), &nobody(), false, |question| match question.kind.kind.as_str() {
         "Service" | "Job" => Reading::Forbidden("the guard may not list them".to_owned()),
         "Ingress" => Reading::Found(Arc::from(vec![RawValue::from_string("7".to_owned()).unwrap()])),
         _ => empty(question),
@@ -128,16 +128,16 @@ fn what_is_not_read_is_named_and_not_taken_for_empty() {
 fn review_looks_at_seven_kinds_and_says_which_it_left_out() {
     let mut facts = Facts::new();
     let meta = ObjectMeta { name: "shop".to_owned(), ..ObjectMeta::default() };
-    assert!(look_into(&inventory(), &mut facts, &meta, None, false).is_none());
+    assert!(survey(&inventory(), &mut facts, &meta, None, false).is_none());
     assert_eq!(facts.take_pending().len(), 7);
-    let content = look(Facts::new(), &inventory(), false, stored);
+    let content = surveyed(Facts::new(), &inventory(), false, stored);
     assert_eq!(content.not_read.len(), 1);
     assert_eq!(content.not_read[0].what, "ScaledObject.keda.sh");
 }
 
 #[test]
 fn lists_that_inform_leave_half_of_the_reads_to_decisions() {
-    let content = look(Facts::with_limit(8), &nobody(), false, stored);
+    let content = surveyed(Facts::with_limit(8), &nobody(), false, stored);
     assert_eq!(content.running_pods.map(|count| count.number), Some(2));
     assert_eq!(content.unread().unwrap(), "Jobs, APIServices (more than 4 objects would have to be read)");
 }
@@ -152,7 +152,7 @@ fn namespace_that_hangs_says_so_itself() {
     )
     .unwrap();
     let mut content = Content::default();
-    itself(&ObjectMeta { name: "shop".to_owned(), ..ObjectMeta::default() }, Some(&raw), &mut content);
+    add_namespace(&ObjectMeta { name: "shop".to_owned(), ..ObjectMeta::default() }, Some(&raw), &mut content);
     assert_eq!(content.conditions, ["NamespaceContentRemaining: ingresses.networking.k8s.io has 1 resource instances"]);
     assert_eq!(content.obstacles(), ["Namespace shop waits for its controller (example.com/mine)"]);
 }
@@ -161,7 +161,7 @@ fn namespace_that_hangs_says_so_itself() {
 fn page_of_the_rule_names_every_known_finalizer() {
     let page =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/rules/namespace-approval.md")).unwrap();
-    for known in finalizers::KNOWN {
+    for known in crate::namespace::finalizers::KNOWN {
         let pattern = known.pattern.written();
         let row = page.lines().find(|line| line.contains(&format!("`{pattern}`")));
         let row = row.unwrap_or_else(|| panic!("the page does not name {pattern}"));

@@ -1,4 +1,4 @@
-//! What becomes of the objects that watches deliver.
+//! Takes the objects that watches deliver into the inventory and the policy in force.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tokio::sync::Notify;
 
 use super::watch::Watch;
-use crate::server::LivePolicy;
+use crate::state::LivePolicy;
 use cascade_guard_core::{
     argo::{
         Application, Clusters,

@@ -1,4 +1,4 @@
-//! Flags that several commands share: snapshot, policy, clock.
+//! Arguments that several commands share: snapshot, policy, clock.
 
 use std::{
     collections::BTreeMap,
@@ -17,9 +17,9 @@ use cascade_guard_core::{
     snapshot::Snapshot,
 };
 
-/// Where a command takes the world, the policy and the time from.
+/// Where a command takes the cluster, the policy and the time from.
 #[derive(Debug, clap::Args)]
-pub struct WorldArgs {
+pub struct InputArgs {
     /// File or folder of Kubernetes objects that stands in for a cluster
     #[arg(long, value_name = "PATH")]
     pub snapshot: Option<PathBuf>,
@@ -80,7 +80,7 @@ impl PolicyArgs {
     }
 }
 
-impl WorldArgs {
+impl InputArgs {
     /// The time to judge by.
     pub fn now(&self) -> Timestamp {
         self.now.unwrap_or_else(Timestamp::now)

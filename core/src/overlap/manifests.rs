@@ -1,72 +1,72 @@
-//! Rendered manifests (`helm template`, `kustomize build`), compared before they ever meet in a cluster.
+//! Compares rendered manifests (`helm template`, `kustomize build`) with each other or with an Application.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    path::Path,
-};
+use std::collections::{BTreeMap, HashSet};
 
 use json_patch::PatchOperation;
 use serde_json::Value;
 
-use super::{Report, Row, asking, live, read_set, whole};
-use crate::judge::{Source, View};
-use cascade_guard_core::{
+use super::{
+    Comparison, SharedObject,
+    applications::{holder, listed},
+    whole,
+};
+use crate::{
     argo::Application,
     deletion::Inputs,
     facts::{Facts, Reading},
     inventory::{AppId, LOCAL},
     object::{Definition, GroupKind, ObjectRef, is_builtin_cluster_scoped},
-    policy::Policy,
     snapshot::Snapshot,
 };
 
-/// What one Application would be made of.
-pub(super) struct Set {
+/// The rendered manifests of one Application.
+pub struct Manifests {
     name: String,
     objects: BTreeMap<ObjectRef, Value>,
     cluster_scoped: HashSet<GroupKind>,
     twice: Vec<ObjectRef>,
 }
 
-/// Which of the two is the Application.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
+/// Which side of a comparison is the Application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
     /// The Application gives up, the manifests take over.
     FromApplication,
     /// The manifests give up, the Application takes over.
     ToApplication,
 }
 
-impl Set {
-    /// Reads a file or folder. Objects whose manifest names no namespace are taken to be in `namespace`.
-    pub(super) fn read(path: &Path, namespace: &str) -> anyhow::Result<Self> {
-        Self::new(path.display().to_string(), &read_set(path)?, namespace)
-    }
-
-    fn new(name: String, snapshot: &Snapshot, namespace: &str) -> anyhow::Result<Self> {
+impl Manifests {
+    /// Takes the objects of a snapshot for manifests; `name` is what people call them. An object whose manifest names no
+    /// namespace is taken to be in `namespace`.
+    ///
+    /// # Errors
+    /// When a manifest is not valid JSON.
+    pub fn new(name: String, snapshot: &Snapshot, namespace: &str) -> serde_json::Result<Self> {
         let definitions = snapshot.json_of_kind("apiextensions.k8s.io", "CustomResourceDefinition");
         let cluster_scoped = definitions.filter_map(|raw| Definition::read(raw)?.if_cluster_scoped()).collect();
-        let mut set = Self { name, objects: BTreeMap::new(), cluster_scoped, twice: Vec::new() };
+        let mut manifests = Self { name, objects: BTreeMap::new(), cluster_scoped, twice: Vec::new() };
         for (object, _) in snapshot.objects() {
-            // Without a name no two of them are the same object.
+            // Two objects without a name are never the same object.
             let Some(json) = snapshot.json_of(object).filter(|_| !object.name.is_empty()) else { continue };
             let mut object = object.clone();
             if object.namespace.is_empty() {
                 namespace.clone_into(&mut object.namespace);
             }
             let mut value: Value = serde_json::from_str(&json)?;
-            // Whether the namespace is written down or comes from the destination makes no difference.
+            // A manifest may name its namespace or leave it to the destination. That is no difference.
             if let Some(meta) = value.get_mut("metadata").and_then(Value::as_object_mut) {
                 meta.remove("namespace");
             }
-            if set.objects.insert(object.clone(), value).is_some() && !set.twice.contains(&object) {
-                set.twice.push(object);
+            if manifests.objects.insert(object.clone(), value).is_some() && !manifests.twice.contains(&object) {
+                manifests.twice.push(object);
             }
         }
-        Ok(set)
+        Ok(manifests)
     }
 
-    /// The objects by their identity on a cluster, where cluster-scoped ones have no namespace.
+    /// The objects by their identity on a cluster, where a cluster-scoped object has no namespace. `others` are further
+    /// cluster-scoped kinds.
     fn identities<'a>(&'a self, others: &'a HashSet<GroupKind>) -> BTreeMap<ObjectRef, &'a Value> {
         let scoped = |object: &ObjectRef| {
             let ObjectRef { kind, namespace, name } = object;
@@ -78,70 +78,68 @@ impl Set {
         self.objects.iter().map(|(object, value)| (scoped(object), value)).collect()
     }
 
+    /// Adds a note for each object that occurs more than once.
     fn remark(&self, notes: &mut Vec<String>) {
         notes
             .extend(self.twice.iter().map(|object| format!("{object} is in {} twice; the last one counts", self.name)));
     }
 }
 
-/// What two sets hold in common, and what differs.
-pub(super) fn compare(a: &Set, b: &Set) -> Report {
+/// Finds the objects that both sets of manifests hold, and what differs.
+pub fn compare_manifests(a: &Manifests, b: &Manifests) -> Comparison {
     let (ours, theirs) = (a.identities(&b.cluster_scoped), b.identities(&a.cluster_scoped));
     let shared = ours.iter().filter_map(|(object, left)| Some((object, left, theirs.get(object)?)));
-    let objects = shared.map(|(object, left, right)| Row {
+    let objects = shared.map(|(object, left, right)| SharedObject {
         object: object.clone(),
         differences: differences(object, left, right),
-        ..Row::default()
+        ..SharedObject::default()
     });
-    let mut report = Report { a: a.name.clone(), b: b.name.clone(), objects: objects.collect(), ..Report::default() };
-    a.remark(&mut report.notes);
-    b.remark(&mut report.notes);
-    if !report.is_clean() {
-        report.notes.push(
+    let mut comparison =
+        Comparison { a: a.name.clone(), b: b.name.clone(), objects: objects.collect(), ..Comparison::default() };
+    a.remark(&mut comparison.notes);
+    b.remark(&mut comparison.notes);
+    if !comparison.is_clean() {
+        comparison.notes.push(
             "an object belongs to one Application: whichever syncs last owns it and takes it along when it is deleted. \
              Leave it out of one of them, or move it in the order of docs/migration.md"
                 .to_owned(),
         );
     }
-    report
+    comparison
 }
 
-/// What an Application and a set hold in common, and what the manifests would change on the live objects.
-pub(super) async fn against(
-    view: &impl View,
-    source: &impl Source,
-    policy: &Policy,
-    app: AppId,
-    set: &Set,
+/// Finds the objects that an Application and a set of manifests hold, and what the manifests would change on the live
+/// objects. While an answer is out the result is provisional.
+pub fn compare_with_manifests(
+    inputs: Inputs<'_>,
+    facts: &mut Facts,
+    id: AppId,
+    manifests: &Manifests,
     direction: Direction,
-) -> Report {
-    asking(view, source, policy, |inputs, facts| with_application(inputs, facts, app, set, direction)).await
-}
-
-fn with_application(inputs: Inputs<'_>, facts: &mut Facts, id: AppId, set: &Set, direction: Direction) -> Report {
-    let Some(app) = inputs.inventory.app(id) else { return Report::default() };
+) -> Comparison {
+    let Some(app) = inputs.inventory.app(id) else { return Comparison::default() };
     let (a, b) = match direction {
-        Direction::FromApplication => (app.path(), set.name.clone()),
-        Direction::ToApplication => (set.name.clone(), app.path()),
+        Direction::FromApplication => (app.path(), manifests.name.clone()),
+        Direction::ToApplication => (manifests.name.clone(), app.path()),
     };
-    let mut report = Report { a, b, ..Report::default() };
-    set.remark(&mut report.notes);
-    let Some(raw) = whole(facts, app, &mut report.notes) else { return report };
+    let mut comparison = Comparison { a, b, ..Comparison::default() };
+    manifests.remark(&mut comparison.notes);
+    let Some(raw) = whole(facts, app, &mut comparison.notes) else { return comparison };
     let Ok(application) = serde_json::from_str::<Application<'_>>(raw.get()) else {
-        report.notes.push(format!("{} does not have the shape that Argo CD gives an Application", app.path()));
-        return report;
+        comparison.notes.push(format!("{} does not have the shape that Argo CD gives an Application", app.path()));
+        return comparison;
     };
-    let listed = live::listed(inputs, &application, app);
-    for (object, manifest) in set.identities(&HashSet::new()) {
+    let listed = listed(inputs, &application, app);
+    for (object, manifest) in manifests.identities(&HashSet::new()) {
         let Some((object, said)) = listed.get(&inputs.inventory.key_of(app.cluster, &object)) else { continue };
-        let mut row = Row { object: object.clone(), ..Row::default() };
+        let mut row = SharedObject { object: object.clone(), ..SharedObject::default() };
         match direction {
             Direction::FromApplication => row.in_a = Some(said.clone()),
             Direction::ToApplication => row.in_b = Some(said.clone()),
         }
         if app.cluster == LOCAL {
             if let Some(Reading::Found(meta)) = facts.metadata(object) {
-                row.held_by = live::holder(inputs, &meta, &[app]);
+                row.held_by = holder(inputs, &meta, &[app]);
             }
             if let Some(Reading::Found(live)) = facts.object(object)
                 && let Ok(live) = serde_json::from_str::<Value>(live.get())
@@ -149,13 +147,13 @@ fn with_application(inputs: Inputs<'_>, facts: &mut Facts, id: AppId, set: &Set,
                 row.differences = differences(object, &as_far_as(&live, manifest), manifest);
             }
         }
-        report.objects.push(row);
+        comparison.objects.push(row);
     }
-    report.objects.sort_by(|one, other| one.object.cmp(&other.object));
-    report
+    comparison.objects.sort_by(|one, other| one.object.cmp(&other.object));
+    comparison
 }
 
-/// The parts of `live` that `manifest` speaks of: what others and the API server added is no difference.
+/// The parts of `live` that `manifest` sets. What others and the API server added is no difference.
 fn as_far_as(live: &Value, manifest: &Value) -> Value {
     match (live, manifest) {
         (Value::Object(live), Value::Object(manifest)) => {
@@ -169,7 +167,7 @@ fn as_far_as(live: &Value, manifest: &Value) -> Value {
     }
 }
 
-/// A JSON diff. What stands in a Secret is never printed, only where it differs.
+/// A JSON diff. The values of a Secret are hidden: the diff only shows which of them differ.
 fn differences(object: &ObjectRef, left: &Value, right: &Value) -> Vec<PatchOperation> {
     let mut patch = json_patch::diff(left, right).0;
     if object.kind.is("", "Secret") {
@@ -189,15 +187,16 @@ fn differences(object: &ObjectRef, left: &Value, right: &Value) -> Vec<PatchOper
 mod tests {
     use super::*;
 
-    fn set(name: &str, yaml: &str) -> Set {
+    fn set(name: &str, yaml: &str) -> Manifests {
         // What begins with a brace is taken for JSON.
-        Set::new(name.to_owned(), &Snapshot::parse(name, format!("---\n{yaml}")).unwrap(), "shop").unwrap()
+        Manifests::new(name.to_owned(), &Snapshot::parse(name, format!("---\n{yaml}")).unwrap(), "shop").unwrap()
     }
 
     fn found(a: &str, b: &str) -> Vec<(String, Vec<String>)> {
-        let report = compare(&set("a", a), &set("b", b));
-        let row = |row: Row| (row.object.to_string(), row.differences.iter().map(ToString::to_string).collect());
-        report.objects.into_iter().map(row).collect()
+        let comparison = compare_manifests(&set("a", a), &set("b", b));
+        let row =
+            |row: SharedObject| (row.object.to_string(), row.differences.iter().map(ToString::to_string).collect());
+        comparison.objects.into_iter().map(row).collect()
     }
 
     const ROLE: &str = "
@@ -219,7 +218,7 @@ rules: [{apiGroups: [''], resources: [leases], verbs: [get, update]}]
     #[test]
     fn objects_of_other_names_or_namespaces_are_no_overlap() {
         assert!(found(ROLE, &ROLE.replace("namespace: shop", "namespace: bank")).is_empty());
-        assert!(compare(&set("a", ROLE), &set("b", &ROLE.replace("name: api", "name: other"))).is_clean());
+        assert!(compare_manifests(&set("a", ROLE), &set("b", &ROLE.replace("name: api", "name: other"))).is_clean());
     }
 
     #[test]
@@ -252,8 +251,9 @@ spec: {group: example.com, scope: Cluster, names: {kind: Zone, plural: zones}}
     #[test]
     fn object_that_stands_twice_in_a_set_is_told() {
         let twice = format!("{ROLE}---{}", ROLE.replace("get, update", "get"));
-        let report = compare(&set("a", &twice), &set("b", "{apiVersion: v1, kind: Secret, metadata: {name: s}}"));
-        assert_eq!(report.notes, ["Role shop/api is in a twice; the last one counts"]);
+        let comparison =
+            compare_manifests(&set("a", &twice), &set("b", "{apiVersion: v1, kind: Secret, metadata: {name: s}}"));
+        assert_eq!(comparison.notes, ["Role shop/api is in a twice; the last one counts"]);
     }
 
     #[test]

@@ -1,18 +1,16 @@
-//! What is in a Namespace and would go with it, and what would keep it from going: the checklist that belongs before the
-//! deletion and not after it.
+//! The content of a Namespace: what would be deleted with it, and what would keep it Terminating.
 //!
-//! Claims and Applications come from the inventory; everything else is asked for in lists with a limit. What cannot be
-//! read is named as not read: an empty list means that nothing is there.
+//! Claims and Applications come from the inventory. Everything else is asked for in lists with a limit. What cannot be
+//! read is named as not read, because an empty list means that nothing is there.
 
-pub mod finalizers;
-mod words;
+mod lines;
 
 use std::collections::{BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use self::finalizers::{KnownFinalizer, known};
+use super::finalizers::{KnownFinalizer, known};
 use crate::{
     body::{Body, Condition},
     facts::{Facts, ListQuestion, Reading},
@@ -20,9 +18,9 @@ use crate::{
     object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef, null_to_default},
 };
 
-/// So many objects of a kind are read; beyond that a count is the least there is.
+/// At most this many objects of a kind are read. Beyond that a count is a lower bound.
 const READ_AT_MOST: u32 = 100;
-/// So many kinds of custom resources are looked at for a review that somebody waits for.
+/// At most this many kinds of custom resources are read for a review, because somebody waits for the answer.
 const CUSTOM_KINDS: usize = 1;
 
 /// API groups of Kubernetes itself that look like those of custom resources.
@@ -39,19 +37,19 @@ const BUILT_IN_GROUPS: &[&str] = &[
     "metrics.k8s.io",
 ];
 
-/// How many, as far as was counted.
+/// The number of objects of a kind, as far as they were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
 pub struct Count {
-    /// So many were counted.
+    /// How many were counted.
     pub number: usize,
     /// Whether there may be more.
     pub more: bool,
 }
 
-/// Something that stays until somebody removes a finalizer from it.
+/// An object that stays until somebody removes a finalizer from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Held {
-    /// What.
+pub struct HeldObject {
+    /// The object.
     #[serde(flatten)]
     pub object: ObjectRef,
     /// The finalizer.
@@ -61,17 +59,17 @@ pub struct Held {
     pub known: Option<&'static KnownFinalizer>,
 }
 
-impl Held {
+impl HeldObject {
     /// Whether it may hang. An unknown finalizer belongs to some controller that may be gone.
     pub fn hangs(&self) -> bool {
         self.known.is_none_or(|known| known.hangs)
     }
 }
 
-/// Something that was not read, and why.
+/// Objects that were not read, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NotRead {
-    /// What, in the plural.
+    /// Which objects, in the plural.
     pub what: String,
     /// Why.
     pub why: String,
@@ -93,18 +91,18 @@ pub struct Content {
     pub load_balancers: Option<Count>,
     /// Ingresses.
     pub ingresses: Option<Count>,
-    /// What stays until somebody removes a finalizer.
-    pub held: Vec<Held>,
-    /// API services that are not available: while one is not, nobody can tell whether the Namespace is empty.
+    /// Objects that stay until somebody removes a finalizer.
+    pub held: Vec<HeldObject>,
+    /// API services that are not available. While one of them is not, nobody can tell whether the Namespace is empty.
     pub unavailable_apis: Vec<String>,
-    /// What the Namespace itself says keeps it from going.
+    /// Conditions by which the Namespace itself says why it stays Terminating.
     pub conditions: Vec<String>,
     /// What was not read.
     pub not_read: Vec<NotRead>,
 }
 
 #[derive(Deserialize)]
-struct Listed {
+struct ListedObject {
     #[serde(default)]
     metadata: ObjectMeta,
     #[serde(default, deserialize_with = "null_to_default")]
@@ -136,9 +134,10 @@ struct OnlyMeta {
     metadata: ObjectMeta,
 }
 
-/// Looks at the Namespace whose JSON is `raw` (or of which only the metadata are known). With `thorough` every kind of
-/// custom resource that Applications claim there is looked at, not only the first. `None` while an answer is out.
-pub fn look_into(
+/// Surveys the content of the Namespace with this metadata. `raw` is its whole JSON, where that is known. With `thorough`
+/// the survey covers every kind of custom resource that Applications claim there, not only the first. `None` while an
+/// answer is out.
+pub fn survey(
     inventory: &Inventory,
     facts: &mut Facts,
     meta: &ObjectMeta,
@@ -157,20 +156,20 @@ pub fn look_into(
     let customs: Vec<_> = custom.iter().take(wanted).map(|kind| (kind, lists.ask(kind, ""))).collect();
     let apis = Lists { facts, namespace: "" }.list("apiregistration.k8s.io", "APIService", "");
 
-    // Everything is asked for before the first answer is waited for.
+    // All questions are asked at once, so that their answers come in one round.
     let (pods, volumes, services, ingresses, jobs, apis) = (pods?, volumes?, services?, ingresses?, jobs?, apis?);
     let mut content = Content::default();
-    inhabitants(inventory, namespace, &mut content);
-    itself(meta, raw, &mut content);
+    add_applications(inventory, namespace, &mut content);
+    add_namespace(meta, raw, &mut content);
     content.running_pods = pods.counted(&mut content, "Pods", |_| true);
     content.bound_volumes =
         volumes.counted(&mut content, "PersistentVolumeClaims", |listed| listed.status.phase == "Bound");
     content.load_balancers = services.counted(&mut content, "Services", |listed| listed.spec.kind == "LoadBalancer");
     content.ingresses = ingresses.counted(&mut content, "Ingresses", |_| true);
     jobs.counted(&mut content, "Jobs", |_| true);
-    unavailable(&apis, &mut content);
+    add_unavailable_apis(&apis, &mut content);
     for (kind, reading) in customs {
-        custom_resources(kind, reading?, &mut content);
+        add_custom_resources(kind, reading?, &mut content);
     }
     content.not_read.extend(custom.iter().skip(wanted).map(|kind| NotRead {
         what: kind.to_string(),
@@ -179,11 +178,19 @@ pub fn look_into(
     Some(content)
 }
 
-/// Applications that claim something in the Namespace or deploy there, and those that live there and have something to
-/// take down first.
-fn inhabitants(inventory: &Inventory, namespace: &str, content: &mut Content) {
+/// The same for a Namespace whose JSON still has to be read, and thorough.
+pub fn survey_thoroughly(inventory: &Inventory, facts: &mut Facts, meta: &ObjectMeta) -> Option<Content> {
+    let whole = facts.object(&ObjectRef::namespace(&meta.name));
+    let raw = whole.as_ref().and_then(Reading::found).map(|raw| &**raw);
+    let content = survey(inventory, facts, meta, raw, true)?;
+    whole.is_some().then_some(content)
+}
+
+/// Adds the Applications that claim something in the Namespace or deploy there, and holds those that live there and
+/// cascade.
+fn add_applications(inventory: &Inventory, namespace: &str, content: &mut Content) {
     let mut apps: BTreeSet<String> = BTreeSet::new();
-    // What two Applications claim is one object all the same.
+    // An object that two Applications claim counts once.
     let mut claimed: HashSet<Key, BuildKeyHasher> = HashSet::default();
     for (id, bucket) in inventory.claims().in_namespace(LOCAL, namespace) {
         for app in bucket.apps().filter_map(|app| inventory.app(app)) {
@@ -202,9 +209,9 @@ fn inhabitants(inventory: &Inventory, namespace: &str, content: &mut Content) {
     content.applications = apps.into_iter().collect();
 }
 
-/// What stands on the Namespace itself: finalizers beside the one of the namespace controller, and the conditions by which
-/// that controller says why it cannot go on (`NamespaceDeletionDiscoveryFailure` and the like).
-fn itself(meta: &ObjectMeta, raw: Option<&RawValue>, content: &mut Content) {
+/// Adds what the Namespace itself tells: finalizers other than the one of the namespace controller, and the conditions by
+/// which that controller says why it cannot go on (`NamespaceDeletionDiscoveryFailure` and the like).
+fn add_namespace(meta: &ObjectMeta, raw: Option<&RawValue>, content: &mut Content) {
     let object = ObjectRef::namespace(&meta.name);
     for finalizer in &meta.finalizers {
         content.hold(object.clone(), finalizer);
@@ -217,9 +224,9 @@ fn itself(meta: &ObjectMeta, raw: Option<&RawValue>, content: &mut Content) {
     content.conditions.extend(held_up.map(|condition| format!("{}: {}", condition.kind, condition.message)));
 }
 
-/// An aggregated API that does not answer (`kube-aggregator`, condition `Available`) fails the discovery by which the
-/// namespace controller finds out what is left.
-fn unavailable(listed: &Objects, content: &mut Content) {
+/// Adds the aggregated APIs that do not answer (`kube-aggregator`, condition `Available`). While one does not, the
+/// discovery fails by which the namespace controller finds out what is left.
+fn add_unavailable_apis(listed: &Objects, content: &mut Content) {
     let Some(objects) = listed.objects(content, "APIServices") else { return };
     for listed in objects {
         let down = |condition: &Condition| condition.kind == "Available" && condition.status == "False";
@@ -240,7 +247,8 @@ fn custom_kinds(inventory: &Inventory, namespace: &str) -> BTreeSet<GroupKind> {
     kinds.filter(custom).cloned().collect()
 }
 
-fn custom_resources(kind: &GroupKind, reading: Reading<Items>, content: &mut Content) {
+/// Adds the finalizers of custom resources of one kind.
+fn add_custom_resources(kind: &GroupKind, reading: Reading<Items>, content: &mut Content) {
     let items = match reading {
         Reading::Found(items) => items,
         Reading::NotFound => return,
@@ -259,7 +267,7 @@ fn custom_resources(kind: &GroupKind, reading: Reading<Items>, content: &mut Con
 
 impl Content {
     fn hold(&mut self, object: ObjectRef, finalizer: &str) {
-        self.held.push(Held { object, finalizer: finalizer.to_owned(), known: known(finalizer) });
+        self.held.push(HeldObject { object, finalizer: finalizer.to_owned(), known: known(finalizer) });
     }
 }
 
@@ -295,7 +303,7 @@ struct Objects {
 
 impl Objects {
     /// The objects; `None`, and a note that says so, if they were not read.
-    fn objects(&self, content: &mut Content, what: &str) -> Option<Vec<Listed>> {
+    fn objects(&self, content: &mut Content, what: &str) -> Option<Vec<ListedObject>> {
         let (items, why) = match &self.reading {
             Reading::Found(items) => (items, "the answer makes no sense"),
             Reading::NotFound => return Some(Vec::new()),
@@ -304,7 +312,7 @@ impl Objects {
                 return None;
             }
         };
-        let objects: Result<Vec<Listed>, _> = items.iter().map(|raw| serde_json::from_str(raw.get())).collect();
+        let objects: Result<Vec<ListedObject>, _> = items.iter().map(|raw| serde_json::from_str(raw.get())).collect();
         if objects.is_err() {
             content.not_read.push(NotRead { what: what.to_owned(), why: why.to_owned() });
         }
@@ -312,7 +320,7 @@ impl Objects {
     }
 
     /// Counts those that `counts`, and notes every finalizer.
-    fn counted(self, content: &mut Content, what: &str, counts: impl Fn(&Listed) -> bool) -> Option<Count> {
+    fn counted(self, content: &mut Content, what: &str, counts: impl Fn(&ListedObject) -> bool) -> Option<Count> {
         let objects = self.objects(content, what)?;
         for listed in &objects {
             let meta = &listed.metadata;

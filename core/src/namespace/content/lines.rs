@@ -1,14 +1,14 @@
-//! The checklist in the words of messages, warnings and tables.
+//! The content of a Namespace as lines of messages, warnings and tables.
 
 use std::collections::BTreeMap;
 
-use super::{Content, Count, Held};
+use super::{Content, Count, HeldObject};
 
-/// So many names are given, then they are counted.
+/// At most this many names are given. The others are counted.
 const NAMED: usize = 3;
 
 impl Content {
-    /// Whether anything is known to be in the Namespace that somebody may miss.
+    /// Counts the objects in use that somebody may miss; empty if there are none.
     fn in_use(&self) -> String {
         let kinds = [
             (self.running_pods, "running Pod"),
@@ -21,7 +21,7 @@ impl Content {
         counted.join(", ")
     }
 
-    /// Lines that follow what a refused Namespace lacks: who lives there, what runs there, what would hang.
+    /// Lines below the refusal of a Namespace: which Applications use it, what runs there, what would hang.
     pub fn notes(&self, namespace: &str) -> Vec<String> {
         let mut notes = Vec::new();
         if !self.applications.is_empty() {
@@ -69,7 +69,7 @@ impl Content {
 
     /// One line for each finalizer that may hang.
     fn hanging(&self) -> Vec<String> {
-        let mut by_finalizer: BTreeMap<&str, Vec<&Held>> = BTreeMap::new();
+        let mut by_finalizer: BTreeMap<&str, Vec<&HeldObject>> = BTreeMap::new();
         for held in self.held.iter().filter(|held| held.hangs()) {
             by_finalizer.entry(&held.finalizer).or_default().push(held);
         }

@@ -1,31 +1,48 @@
-//! The safe order of a migration: nothing is taken from the first Application before the second holds it.
+//! The steps of a migration in their safe order: the first Application gives up an object only when the second holds it.
 
-use super::{Report, Row, Step};
-use cascade_guard_core::{
+use serde::Serialize;
+
+use super::{Comparison, SharedObject};
+use crate::{
     argo::{Application, TrackingMethod},
     deletion::Inputs,
     inventory::App,
     object::{ObjectRef, RBAC_GROUP},
 };
 
-/// So many objects get a command of their own.
+/// At most this many objects get a command of their own.
 const MAX_OBJECTS: usize = 3;
 
-/// Steps from `from` to `to`, each with the check that it worked.
-pub(super) fn migration(
+/// One step of a migration.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MigrationStep {
+    /// What to do.
+    pub title: String,
+    /// The commands that do it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<String>,
+    /// How to see that it worked. The next step waits for this.
+    pub check: Vec<String>,
+    /// Whether there is nothing left to do.
+    pub done: bool,
+}
+
+/// The steps of a migration from `from` to `to`, each with the check that it worked.
+pub(super) fn steps(
     inputs: Inputs<'_>,
-    report: &Report,
+    comparison: &Comparison,
     from: &App,
     to: &App,
     whole: &Application<'_>,
-) -> Vec<Step> {
+) -> Vec<MigrationStep> {
     let (a, b) = (from.path(), to.path());
     let compare = format!("cascade-guard overlap {a} {b}");
     let get =
         |path: &str| format!("kubectl -n {} get application {} -o jsonpath='{{{path}}}'", from.namespace, from.name);
     let automated = whole.spec.sync_policy.automated.as_ref().is_some_and(|automated| automated.enabled != Some(false));
-    let held = !report.objects.is_empty() && report.objects.iter().all(|row| row.held_by == b);
-    let spared = report.taken_along.is_empty() && report.objects.iter().all(|row| row.fate == "spared");
+    let held = !comparison.objects.is_empty() && comparison.objects.iter().all(|row| row.held_by == b);
+    let spared = comparison.taken_along.is_empty() && comparison.objects.iter().all(|row| row.fate == "spared");
     let mut steps = vec![
         step(
             format!("Stop {a} from syncing by itself, or it takes the objects back"),
@@ -40,9 +57,9 @@ pub(super) fn migration(
             from.running.is_none(),
         ),
     ];
-    if report.objects.is_empty() {
-        // Nothing to take over: something that one holds takes along what the other holds.
-        let what = format!("Keep {a} from taking along what is of {b}: {}", report.taken_along.join("; "));
+    if comparison.objects.is_empty() {
+        // There is nothing to take over. Some object of the first Application takes along objects of the second.
+        let what = format!("Keep {a} from taking along what is of {b}: {}", comparison.taken_along.join("; "));
         steps.push(step(
             what,
             Vec::new(),
@@ -52,15 +69,15 @@ pub(super) fn migration(
             spared,
         ));
     } else {
-        steps.extend(take_over(inputs, report, to, held));
+        steps.extend(take_over(inputs, comparison, to, held));
     }
     steps.push(step(
         format!("Prove that a deletion of {a} would pass them by"),
         vec![format!("cascade-guard plan application {} -n {}", from.name, from.namespace)],
-        vec![proof(report)],
+        vec![proof(comparison)],
         spared,
     ));
-    let kept = report
+    let kept = comparison
         .objects
         .iter()
         .take(MAX_OBJECTS)
@@ -80,9 +97,9 @@ pub(super) fn migration(
     steps
 }
 
-/// How `to` becomes the holder of the objects.
-fn take_over(inputs: Inputs<'_>, report: &Report, to: &App, held: bool) -> [Step; 3] {
-    let (a, b) = (&report.a, &report.b);
+/// The steps by which `to` becomes the holder of the objects.
+fn take_over(inputs: Inputs<'_>, comparison: &Comparison, to: &App, held: bool) -> [MigrationStep; 3] {
+    let (a, b) = (&comparison.a, &comparison.b);
     let (key, end) = match inputs.inventory.settings(&to.controller_namespace) {
         Some(settings) if settings.method == TrackingMethod::Label => (format!("labels.{}", settings.label_key), ""),
         _ => ("annotations.argocd.argoproj.io/tracking-id".to_owned(), ":"),
@@ -104,36 +121,37 @@ fn take_over(inputs: Inputs<'_>, report: &Report, to: &App, held: bool) -> [Step
         ),
         step(
             "See the marker on the objects themselves".to_owned(),
-            report.objects.iter().take(MAX_OBJECTS).map(|row| marker(row, &key)).collect(),
+            comparison.objects.iter().take(MAX_OBJECTS).map(|row| marker(row, &key)).collect(),
             vec![format!("each line begins with {}{end}", to.instance)],
             held,
         ),
     ]
 }
 
-fn step(title: String, commands: Vec<String>, check: Vec<String>, done: bool) -> Step {
-    Step { title, commands, check, done }
+fn step(title: String, commands: Vec<String>, check: Vec<String>, done: bool) -> MigrationStep {
+    MigrationStep { title, commands, check, done }
 }
 
-fn proof(report: &Report) -> String {
-    if report.taken_along.is_empty() {
+fn proof(comparison: &Comparison) -> String {
+    if comparison.taken_along.is_empty() {
         return "every object of this list is spared, nothing is contested".to_owned();
     }
     format!(
         "every object of this list is spared, nothing is contested: what goes along ({}) is out of the way only when {} takes over or releases what holds it",
-        report.taken_along.join("; "),
-        report.b
+        comparison.taken_along.join("; "),
+        comparison.b
     )
 }
 
-/// Prints the marker of a live object. `key` is a key of its labels or annotations, whose own dots are no path.
-fn marker(row: &Row, key: &str) -> String {
+/// The command that prints the marker of a live object. `key` is `labels` or `annotations`, a dot, and the key there, whose
+/// own dots have to be escaped.
+fn marker(row: &SharedObject, key: &str) -> String {
     let (place, key) = key.split_once('.').unwrap_or((key, ""));
     let key = key.replace('.', "\\.");
     format!("kubectl {} -o jsonpath='{{.metadata.{place}.{key}}}'", get_object(&row.object))
 }
 
-/// `-n shop get role/api`.
+/// The arguments of kubectl that get an object, such as `-n shop get role/api`.
 fn get_object(object: &ObjectRef) -> String {
     let namespace = if object.namespace.is_empty() { String::new() } else { format!("-n {} ", object.namespace) };
     let kind = object.kind.kind.to_lowercase();

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 /// Something that must hold before requests should be sent here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Condition {
+pub enum Requirement {
     /// There is a usable serving certificate.
     Certificate,
     /// The policy has been read, or it is known that there is none.
@@ -18,7 +18,7 @@ pub enum Condition {
     Running,
 }
 
-impl Condition {
+impl Requirement {
     /// As it is written in an answer to a probe.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -30,52 +30,52 @@ impl Condition {
     }
 }
 
-/// The conditions that do not hold, each with the reason.
+/// The requirements that do not hold, each with the reason.
 #[derive(Debug, Default)]
 pub struct Readiness {
-    missing: Mutex<BTreeMap<Condition, String>>,
+    missing: Mutex<BTreeMap<Requirement, String>>,
     changes: watch::Sender<()>,
 }
 
 impl Readiness {
-    /// Says that a condition holds.
-    pub fn met(&self, condition: Condition) {
-        if self.missing.lock().remove(&condition).is_some() {
-            tracing::info!(condition = condition.as_str(), "condition met");
+    /// Says that a requirement holds.
+    pub fn met(&self, requirement: Requirement) {
+        if self.missing.lock().remove(&requirement).is_some() {
+            tracing::info!(condition = requirement.as_str(), "condition met");
             self.changes.send_replace(());
         }
     }
 
-    /// Says that a condition does not hold, and why.
-    pub fn missing(&self, condition: Condition, why: impl Into<String>) {
+    /// Says that a requirement does not hold, and why.
+    pub fn missing(&self, requirement: Requirement, why: impl Into<String>) {
         let why = why.into();
         let mut missing = self.missing.lock();
-        match missing.get(&condition) {
-            None => tracing::info!(condition = condition.as_str(), why, "condition not met"),
+        match missing.get(&requirement) {
+            None => tracing::info!(condition = requirement.as_str(), why, "condition not met"),
             // On the way to readiness the reason changes many times; whoever wants to see that asks for it.
             Some(before) if *before != why => {
-                tracing::debug!(condition = condition.as_str(), why, "condition still not met");
+                tracing::debug!(condition = requirement.as_str(), why, "condition still not met");
             }
             Some(_) => return,
         }
-        missing.insert(condition, why);
+        missing.insert(requirement, why);
     }
 
-    /// The conditions that do not hold; empty when ready.
-    pub fn report(&self) -> Vec<(Condition, String)> {
-        self.missing.lock().iter().map(|(condition, why)| (*condition, why.clone())).collect()
+    /// The requirements that do not hold; empty when ready.
+    pub fn report(&self) -> Vec<(Requirement, String)> {
+        self.missing.lock().iter().map(|(requirement, why)| (*requirement, why.clone())).collect()
     }
 
-    /// Waits until a condition holds.
-    pub async fn wait_for(&self, condition: Condition) {
+    /// Waits until a requirement holds.
+    pub async fn wait_for(&self, requirement: Requirement) {
         let mut changes = self.changes.subscribe();
-        while self.missing.lock().contains_key(&condition) {
+        while self.missing.lock().contains_key(&requirement) {
             // The sender lives as long as `self`.
             let _ = changes.changed().await;
         }
     }
 
-    /// Whether every condition holds.
+    /// Whether every requirement holds.
     pub fn is_ready(&self) -> bool {
         self.missing.lock().is_empty()
     }

@@ -1,11 +1,11 @@
-//! The policy in force. A good change takes effect at once; a bad one is refused and the last good one stays.
+//! The policy in force. A valid change takes effect at once. An invalid one is refused, and the last valid policy stays.
 
 use std::{sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
-use super::content::Content;
+use super::WatchedFiles;
 use crate::telemetry::Metrics;
 use cascade_guard_core::policy::{Mode, Observed, ParseError, Policy};
 
@@ -41,12 +41,12 @@ impl LivePolicy {
         self.observed.subscribe()
     }
 
-    /// Says which GuardPolicy object the cluster holds, after its spec was offered.
+    /// Takes note of the GuardPolicy object that the cluster holds. Its spec was offered before.
     pub fn observe(&self, observed: Option<Observed>) {
         self.observed.send_replace(observed);
     }
 
-    /// Puts a changed policy in force if it is a good one. `origin` says where it comes from, for the log.
+    /// Puts a changed policy in force if it is valid. `origin` says where it comes from, for the log.
     pub fn offer(&self, offered: Result<Policy, ParseError>, origin: &str) {
         self.metrics.count_policy_reload(offered.is_ok());
         match offered {
@@ -65,7 +65,7 @@ impl LivePolicy {
     ///
     /// # Errors
     /// Never; it has the type of a background task.
-    pub async fn follow(self: Arc<Self>, file: Content, origin: String, every: Duration) -> anyhow::Result<()> {
+    pub async fn follow(self: Arc<Self>, file: WatchedFiles, origin: String, every: Duration) -> anyhow::Result<()> {
         let never = file.follow("the policy file", every, |bytes| {
             self.offer(Policy::parse(&String::from_utf8_lossy(&bytes[0])), &origin);
         });
@@ -104,8 +104,8 @@ mod tests {
         std::fs::write(file.path(), text).unwrap();
         let live = Arc::new(LivePolicy::new(Policy::default(), Mode::Enforce, Arc::new(Metrics::new())));
         let mut changes = live.changes();
-        let content = Content::read(vec![file.path().to_owned()]).unwrap();
-        let follower = tokio::spawn(live.clone().follow(content, "a file".to_owned(), Duration::from_millis(5)));
+        let files = WatchedFiles::read(vec![file.path().to_owned()]).unwrap();
+        let follower = tokio::spawn(live.clone().follow(files, "a file".to_owned(), Duration::from_millis(5)));
         std::fs::write(file.path(), format!("{text}spec: {{rules: {{syncWave: {{mode: enforce}}}}}}\n")).unwrap();
         while live.load().base_mode(RuleKey::SyncWave) != Mode::Enforce {
             // A half-written file may have been seen first; it is refused, and the whole one follows.

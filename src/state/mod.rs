@@ -1,0 +1,13 @@
+//! What a serving process knows of itself: the policy in force, whether it is ready, and the files that it reads again.
+//!
+//! Watches of the cluster and followers of files change this state; the server and background tasks read it.
+
+mod live_policy;
+mod readiness;
+mod watched_files;
+
+pub use self::{
+    live_policy::LivePolicy,
+    readiness::{Readiness, Requirement},
+    watched_files::{FileError, POLL_INTERVAL, WatchedFiles},
+};
