@@ -1,12 +1,12 @@
 //! `runtime-dependency`: Pods that stay behind need their ServiceAccount and its rights.
 
-mod losses;
+mod lost_rights;
 mod pods;
 
 use std::collections::HashSet;
 
 use self::{
-    losses::{ACCOUNT, Losses, Who},
+    lost_rights::{ACCOUNT, Losses, Who},
     pods::Workloads,
 };
 use super::{Context, Rule};

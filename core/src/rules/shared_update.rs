@@ -5,11 +5,11 @@
 
 mod aggregation;
 mod applications;
-mod losses;
+mod removals;
 #[cfg(test)]
 mod tests;
 
-use self::losses::losses;
+use self::removals::losses;
 use super::{Context, Rule};
 use crate::{
     admission::{Object, Request},
