@@ -13,8 +13,10 @@ use super::{Context, Rule};
 use crate::{
     admission::Request,
     argo::Class,
-    catalog::RuleMeta,
-    catalog::runtime_dependency::{META, NOT_READ, RIGHTS_LOST},
+    catalog::{
+        RuleMeta,
+        runtime_dependency::{META, NOT_READ, RIGHTS_LOST},
+    },
     decision::{Finding, Severity},
     deletion::{Deletion, Explanation, Fate, Item, Plan, confirm},
     facts::Facts,
