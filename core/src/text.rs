@@ -33,13 +33,16 @@ pub fn plural(number: usize, noun: &str) -> String {
     pluralizer::pluralize(noun, isize::try_from(number).unwrap_or(isize::MAX), false)
 }
 
-/// `a, b and 4 more`: the first `most` items, then a count.
+/// `a`, `a and b`, `a, b and 4 more`: the first `most` items, then a count.
 pub fn some<T: AsRef<str>>(items: &[T], most: usize) -> String {
-    let shown: Vec<&str> = items.iter().take(most).map(AsRef::as_ref).collect();
-    let shown = shown.join(", ");
-    match items.len().saturating_sub(most) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
+    let mut shown: Vec<&str> = items.iter().take(most).map(AsRef::as_ref).collect();
+    match (items.len().saturating_sub(most), shown.len()) {
+        (0, 0 | 1) => shown.concat(),
+        (0, _) => {
+            let last = shown.pop().unwrap_or_default();
+            format!("{} and {last}", shown.join(", "))
+        }
+        (more, _) => format!("{} and {more} more", shown.join(", ")),
     }
 }
 
@@ -80,7 +83,9 @@ mod tests {
 
     #[test]
     fn list_ends_in_a_count() {
-        assert_eq!(some(&["a", "b"], 3), "a, b");
+        assert_eq!(some(&["a"], 3), "a");
+        assert_eq!(some(&["a", "b"], 3), "a and b");
+        assert_eq!(some(&["a", "b", "c"], 3), "a, b and c");
         assert_eq!(some(&["a", "b", "c", "d"], 2), "a, b and 2 more");
     }
 

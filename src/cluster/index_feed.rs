@@ -14,7 +14,7 @@ use cascade_guard_core::{
         config::{cluster_secret, sync_accounts, tracking_settings},
         partial,
     },
-    inventory::{Inventory, Names, Project},
+    inventory::{AppSet, Inventory, Names, Project},
     object::ObjectMeta,
     policy::{Observed, Policy},
 };
@@ -85,8 +85,8 @@ impl Feed for InventoryFeed {
         match self.watch {
             Watch::Applications => self.apply_application(namespace, name, json),
             Watch::ApplicationSets => {
-                let metadata = metadata();
-                self.inventory.write().apply_appset(metadata);
+                let set = AppSet::new(metadata(), json);
+                self.inventory.write().apply_appset(set);
             }
             Watch::Projects => {
                 let project = Project { meta: metadata(), sync_accounts: sync_accounts(json) };

@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::needless_pass_by_value, reason = "a test that panics has failed")]
 
 mod audit;
+#[allow(dead_code, reason = "the core's own tests use the rest of it")]
+#[path = "../../core/tests/judging/case.rs"]
+mod case;
 mod cases;
 #[allow(dead_code, reason = "the core's own tests use the rest of it")]
 #[path = "../../core/tests/judging/support.rs"]

@@ -21,7 +21,7 @@ pub(super) fn claimants(inputs: Inputs<'_>, plan: &Plan, place: usize, manager: 
         }
         Via::Cascade | Via::Generated | Via::Definition => false,
     };
-    let exempt = |id: AppId| plan.apps.contains(&id) || (of_root && manager == Some(id));
+    let exempt = |id: AppId| plan.leaving.surely.contains(&id) || (of_root && manager == Some(id));
     inputs.inventory.claimants(item.key, inputs.policy).filter(|id| !exempt(*id)).collect()
 }
 

@@ -1,18 +1,20 @@
 //! Following a delete as deep as it goes.
 
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{HashSet, VecDeque},
     sync::Arc,
 };
 
 use super::{
+    claimants::claimants,
     names::names_of,
-    plan::{Fate, Inputs, Item, Plan, Spared, Taker, Via},
+    plan::{Fate, Inputs, Item, Leaving, Plan, Spared, Taker, Via},
+    sparing::{busy, fate},
 };
 use crate::{
     argo::{Application, Class},
     facts::Facts,
-    inventory::{App, AppId, ClusterId, Held, Key, LOCAL},
+    inventory::{App, AppId, AppSet, ClusterId, Held, Key, LOCAL},
     object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef},
 };
 
@@ -61,26 +63,21 @@ enum Work {
 struct Closure<'a> {
     inputs: Inputs<'a>,
     facts: &'a mut Facts,
-    spared: &'a HashMap<Key, Spared>,
     plan: Plan,
     queue: VecDeque<Work>,
     namespaces: HashSet<(ClusterId, String)>,
+    /// Places of items that take others along and were followed.
+    followed: HashSet<usize>,
 }
 
-pub(super) fn close(
-    inputs: Inputs<'_>,
-    facts: &mut Facts,
-    root: &Root<'_>,
-    with: &HashSet<AppId>,
-    spared: &HashMap<Key, Spared>,
-) -> Plan {
+pub(super) fn close(inputs: Inputs<'_>, facts: &mut Facts, root: &Root<'_>, with: &Leaving) -> Plan {
     let mut closure = Closure {
         inputs,
         facts,
-        spared,
-        plan: Plan { apps: with.clone(), ..Plan::default() },
+        plan: Plan { leaving: with.clone(), ..Plan::default() },
         queue: VecDeque::new(),
         namespaces: HashSet::new(),
+        followed: HashSet::new(),
     };
     closure.start(root);
     let limit = if inputs.thorough { usize::MAX } else { MAX_ITEMS };
@@ -104,7 +101,9 @@ impl Closure<'_> {
             Root::Application(root) => {
                 let app = inventory.examine(root.application);
                 let id = inventory.app_named(&app.namespace, &app.name);
-                self.plan.apps.extend(id);
+                if let Some(id) = id {
+                    self.plan.leaving.insert(id);
+                }
                 self.root(app.object());
                 let held: Vec<_> = inventory.held(root.application, app.cluster).collect();
                 self.take(
@@ -116,7 +115,7 @@ impl Closure<'_> {
             Root::Known(id) => {
                 if let Some(app) = inventory.app(*id) {
                     self.root(app.object());
-                    self.plan.apps.insert(*id);
+                    self.plan.leaving.insert(*id);
                     self.app(*id);
                 }
             }
@@ -159,6 +158,7 @@ impl Closure<'_> {
             }
             if item.via == Via::Cascade && via != Via::Cascade {
                 item.via = via;
+                item.fate = Fate::Deleted;
             }
             return *place;
         }
@@ -256,45 +256,75 @@ impl Closure<'_> {
         }
     }
 
-    /// Follows an object that takes others along.
+    /// Follows an object that takes others along, unless the cascade passes it by. Each Application that takes the object
+    /// is a new reason to look: another one may have the marker, or be about to write it.
     fn follow(&mut self, place: usize, listed_by: Option<AppId>) {
-        let inventory = self.inputs.inventory;
         let item = &self.plan.items[place];
-        if let Some(reason) = self.spared.get(&item.key) {
-            self.plan.items[place].fate = Fate::Spared(reason.clone());
+        if !item.takes_others() || item.via != Via::Cascade || self.followed.contains(&place) {
             return;
         }
-        if item.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+        if item.kind.is(DEFINITIONS.0, DEFINITIONS.1) {
             self.plan.items[place].fate = Fate::Spared(Spared::Definition);
             return;
         }
+        if item.takers.len() > 1 && !self.changes_fate(item) {
+            return;
+        }
+        if self.name(place, listed_by).is_none() && self.plan.pending {
+            return;
+        }
+        self.plan.items[place].claimants = claimants(self.inputs, &self.plan, place, None);
+        match fate(self.inputs, self.facts, &self.plan, &self.plan.items[place]) {
+            None => self.plan.pending = true,
+            Some(fate) => {
+                let goes = !matches!(fate, Fate::Spared(_));
+                self.plan.items[place].fate = fate;
+                if goes {
+                    self.followed.insert(place);
+                    self.enter_item(place);
+                }
+            }
+        }
+    }
+
+    /// Whether the Application that was the last to take a spared item can change its fate.
+    fn changes_fate(&self, item: &Item) -> bool {
+        let Some(last) = item.takers.last().and_then(|(place, _)| self.plan.takers.get(*place)) else { return false };
+        match &item.fate {
+            Fate::Spared(Spared::OtherMarker(instance)) => {
+                *last.app.instance == **instance || busy(&last.app).is_some()
+            }
+            Fate::Spared(Spared::NoMarker) => busy(&last.app).is_some(),
+            Fate::Spared(Spared::Kept) => !last.app.keeps_objects,
+            Fate::Spared(Spared::Owned(_) | Spared::Definition | Spared::Terminating | Spared::Gone) => false,
+            Fate::Spared(Spared::TakenOver(_)) | Fate::Deleted | Fate::DeletedAlthough(_) => true,
+        }
+    }
+
+    /// Follows what goes with an item that goes.
+    fn enter_item(&mut self, place: usize) {
+        let inventory = self.inputs.inventory;
+        let item = &self.plan.items[place];
         let (key, cluster) = (item.key, item.cluster);
         if item.kind.is("", "Namespace") {
-            if let Some(name) = self.name(place, listed_by) {
-                self.enter(cluster, &name);
+            if let Some(object) = item.object.clone() {
+                self.enter(cluster, &object.name);
             }
         } else if cluster == LOCAL && item.kind.is(ARGO_GROUP, "Application") {
             if let Some(id) = inventory.app_by_key(key) {
-                self.name_app(place, id);
                 self.push_app(id);
             }
         } else if cluster == LOCAL
-            && item.kind.is(ARGO_GROUP, "ApplicationSet")
             && let Some(set) = inventory.appset_by_key(key)
+            && !set.keeps_applications
         {
             self.generated(&set.meta);
         }
     }
 
     fn push_app(&mut self, id: AppId) {
-        if self.plan.apps.insert(id) {
+        if self.plan.leaving.perhaps.insert(id) {
             self.queue.push_back(Work::App(id));
-        }
-    }
-
-    fn name_app(&mut self, place: usize, id: AppId) {
-        if let Some(app) = self.inputs.inventory.app(id) {
-            self.plan.items[place].object = Some(app.object());
         }
     }
 
@@ -393,12 +423,26 @@ impl Closure<'_> {
         }
     }
 
+    /// The name of an Application or ApplicationSet that is watched.
+    fn watched_name(&self, key: Key) -> Option<ObjectRef> {
+        let inventory = self.inputs.inventory;
+        let app = inventory.app_by_key(key).and_then(|id| inventory.app(id)).map(App::object);
+        app.or_else(|| inventory.appset_by_key(key).map(AppSet::object))
+    }
+
     /// The name of an item: known, or found in the Application that lists it (one read).
     fn name(&mut self, place: usize, listed_by: Option<AppId>) -> Option<String> {
         if let Some(object) = &self.plan.items[place].object {
             return Some(object.name.clone());
         }
         let (key, cluster) = (self.plan.items[place].key, self.plan.items[place].cluster);
+        if cluster == LOCAL
+            && let Some(object) = self.watched_name(key)
+        {
+            let name = object.name.clone();
+            self.plan.items[place].object = Some(object);
+            return Some(name);
+        }
         let object = match self.inputs.inventory.namespace_by_key(key) {
             Some(name) if cluster == LOCAL => Some(ObjectRef::namespace(name)),
             _ => {
@@ -413,6 +457,9 @@ impl Closure<'_> {
         Some(name)
     }
 }
+
+/// The kind that definitions are of.
+const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io", "CustomResourceDefinition");
 
 fn appset(meta: &ObjectMeta) -> ObjectRef {
     ObjectRef::new(ARGO_GROUP, "ApplicationSet", &meta.namespace, &meta.name)

@@ -212,7 +212,7 @@ fn is_foreign(inputs: Inputs<'_>, user: &str, id: AppId) -> bool {
 /// garbage collector follows its end. Two of them that share an object never refuse each other.
 pub fn siblings(inputs: Inputs<'_>, app: &App, explanation: Explanation) -> Vec<AppId> {
     let going = match inputs.inventory.generator_of(app) {
-        Some(set) => set.meta.is_terminating(),
+        Some(set) => set.meta.is_terminating() && !set.keeps_applications,
         None => explanation == Explanation::Collected,
     };
     if going { inputs.inventory.siblings(app).to_vec() } else { Vec::new() }

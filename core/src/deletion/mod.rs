@@ -1,6 +1,7 @@
 //! A DELETE, worked out before any rule looks at it: why it happens, what goes with it, what stays, and who claims what
 //! goes.
 
+mod certainty;
 mod claimants;
 mod closure;
 mod explanation;
@@ -11,10 +12,7 @@ mod sparing;
 mod stored;
 mod unknown_claimants;
 
-use std::collections::HashSet;
-
 use jiff::Timestamp;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use self::explanation::{Admitted, explain, manager, siblings};
@@ -22,7 +20,7 @@ pub use self::{
     closure::{MAX_ITEMS, Root, RootApplication},
     explanation::{Explanation, is_sync_identity},
     names::find_name,
-    plan::{Fate, Inputs, Item, Plan, Spared, Taker, Via},
+    plan::{Fate, Inputs, Item, Leaving, Plan, Spared, Taker, Via},
     planning::build,
     sparing::confirm,
     stored::Stored,
@@ -35,8 +33,8 @@ use crate::{
         hook::{DeletePolicies, DeletePolicy, Hook},
     },
     facts::Facts,
-    inventory::{AppId, Inventory},
-    object::{ARGO_GROUP, Definition, ObjectMeta, ObjectRef, null_to_default},
+    inventory::{AppId, AppSet, Inventory},
+    object::{ARGO_GROUP, Definition, ObjectMeta, ObjectRef},
     policy::Scope,
 };
 
@@ -126,19 +124,20 @@ fn work_out(inputs: Inputs<'_>, facts: &mut Facts, request: &Request<'_>, stored
     let known = inventory.app_named(&object.namespace, &object.name).filter(|_| object.is_application());
 
     let admitted = Admitted::new(inputs, explanation, known);
-    let mut with: HashSet<AppId> = HashSet::new();
+    let mut with = Leaving::default();
     for id in admitted.apps.iter().rev() {
         // Whatever an admitted cascade takes goes too, not only this child: children of a lower wave are not even marked
         // for deletion yet. The plan of the one at the top usually holds all those below.
-        if !with.contains(id) {
-            with.extend(build(inputs, facts, &Root::Known(*id), &HashSet::new(), None).apps);
+        if !with.perhaps.contains(id) {
+            with.extend(build(inputs, facts, &Root::Known(*id), &Leaving::default(), None).leaving);
         }
-        with.extend(inventory.app(*id).map(|app| siblings(inputs, app, Explanation::Collected)).unwrap_or_default());
+        let siblings = inventory.app(*id).map(|app| siblings(inputs, app, Explanation::Collected)).unwrap_or_default();
+        siblings.into_iter().for_each(|id| with.insert(id));
     }
     let siblings =
         known.and_then(|id| inventory.app(id)).map(|app| siblings(inputs, app, explanation)).unwrap_or_default();
     let root = explanation == Explanation::Direct && siblings.is_empty();
-    with.extend(siblings);
+    siblings.into_iter().for_each(|id| with.insert(id));
     let manager = match explanation {
         Explanation::Direct | Explanation::Collected => manager(inputs, &object, &meta, &request.user.username),
         Explanation::Cascade(id) | Explanation::Prune(id) | Explanation::Replacement(id) => Some(id),
@@ -233,7 +232,10 @@ fn start<'r>(
     }
     let raw = raw.unwrap_or(RawValue::NULL);
     if object.kind.is(ARGO_GROUP, "ApplicationSet") {
-        return Root::AppSet { meta, orphans: request.options.orphans() || keeps_applications(raw, meta) };
+        return Root::AppSet {
+            meta,
+            orphans: request.options.orphans() || AppSet::new(meta.clone(), raw.get()).keeps_applications,
+        };
     }
     if object.is_namespace() {
         return Root::Namespace(object.clone());
@@ -244,31 +246,4 @@ fn start<'r>(
         return Root::Definition { object: object.clone(), defines };
     }
     Root::Object(object.clone())
-}
-
-/// Whether an ApplicationSet's own controller lets go of its Applications before it vanishes: with its finalizer, under a
-/// policy that forbids deletes (`applicationset_controller.go`, removal of owner references). Without the finalizer the
-/// garbage collector does not ask for any policy.
-fn keeps_applications(raw: &RawValue, meta: &ObjectMeta) -> bool {
-    #[derive(Deserialize, Default)]
-    #[serde(default)]
-    struct Body {
-        #[serde(deserialize_with = "null_to_default")]
-        spec: Spec,
-    }
-    #[derive(Deserialize, Default)]
-    #[serde(rename_all = "camelCase", default)]
-    struct Spec {
-        #[serde(deserialize_with = "null_to_default")]
-        sync_policy: SyncPolicy,
-    }
-    #[derive(Deserialize, Default)]
-    #[serde(rename_all = "camelCase", default)]
-    struct SyncPolicy {
-        #[serde(deserialize_with = "null_to_default")]
-        applications_sync: String,
-    }
-    let body: Body = serde_json::from_str(raw.get()).unwrap_or_default();
-    cascades(&meta.finalizers)
-        && matches!(body.spec.sync_policy.applications_sync.as_str(), "create-only" | "create-update")
 }

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     facts::{Facts, Reading},
     inventory::{App, AppId, BuildKeyHasher, ClusterId, Inventory, Key, LOCAL},
-    object::{GroupKind, ObjectMeta, ObjectRef},
+    object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef},
     policy::Policy,
 };
 
@@ -25,9 +25,13 @@ pub struct Inputs<'a> {
 }
 
 impl Inputs<'_> {
-    /// Metadata of a live object. Namespaces beyond the number of reads are taken from the watch, which lags by moments
-    /// only; a read that failed stays one that failed. `None` while the answer is out.
+    /// Metadata of a live object. Applications and ApplicationSets are taken from the watch, which lags by moments only,
+    /// and so are Namespaces beyond the number of reads; a read that failed stays one that failed. `None` while the answer
+    /// is out.
     pub fn live(&self, facts: &mut Facts, object: &ObjectRef) -> Option<Reading<Arc<ObjectMeta>>> {
+        if let Some(meta) = self.inventory.watched_markers(object).filter(|_| !self.thorough) {
+            return Some(Reading::Found(Arc::new(meta.clone())));
+        }
         let reading = facts.metadata(object)?;
         let watched = || self.inventory.namespace(&object.name).filter(|_| object.is_namespace());
         Some(match reading {
@@ -165,9 +169,40 @@ impl Item {
         }
     }
 
+    /// Whether more than itself goes when it goes, or whether that has to be looked at.
+    pub fn takes_others(&self) -> bool {
+        self.kind.is("", "Namespace")
+            || self.kind.is(ARGO_GROUP, "Application")
+            || self.kind.is(ARGO_GROUP, "ApplicationSet")
+            || self.kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
+    }
+
     /// Whether others claim it and nothing spares it.
     pub fn is_contested(&self) -> bool {
         !self.claimants.is_empty() && !matches!(self.fate, Fate::Spared(_))
+    }
+}
+
+/// Applications that go with a delete.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Leaving {
+    /// Those that may go. They are followed, so that nothing is overlooked.
+    pub perhaps: HashSet<AppId>,
+    /// Those that surely go, because nothing passes them by. Only these lose their claims.
+    pub surely: HashSet<AppId>,
+}
+
+impl Leaving {
+    /// Adds those of another delete.
+    pub fn extend(&mut self, other: Self) {
+        self.perhaps.extend(other.perhaps);
+        self.surely.extend(other.surely);
+    }
+
+    /// Adds one that surely goes.
+    pub fn insert(&mut self, id: AppId) {
+        self.perhaps.insert(id);
+        self.surely.insert(id);
     }
 }
 
@@ -179,7 +214,7 @@ pub struct Plan {
     /// Applications whose objects go.
     pub takers: Vec<Taker>,
     /// Applications that go, with or without their objects.
-    pub apps: HashSet<AppId>,
+    pub leaving: Leaving,
     /// Applications that were never compared and may want some of it.
     pub unknown_claimants: Vec<AppId>,
     /// Places of the items.
@@ -191,6 +226,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The place of the item with this fingerprint.
+    pub fn place(&self, key: Key) -> Option<usize> {
+        self.places.get(&key).copied()
+    }
+
     /// The item with this fingerprint.
     pub fn item(&self, key: Key) -> Option<&Item> {
         self.places.get(&key).map(|place| &self.items[*place])

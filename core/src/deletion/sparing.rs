@@ -1,40 +1,30 @@
 //! What happens to each object of a plan: deleted, passed by, or contested.
 
-use std::collections::HashMap;
-
 use super::plan::{Fate, Inputs, Item, Plan, Spared, Via};
 use crate::{
     argo::{Marker, sync_options::is_kept, tracking},
     facts::{Facts, Reading},
-    inventory::{AppId, Key, LOCAL},
-    object::{ARGO_GROUP, ObjectMeta, ObjectRef},
+    inventory::{App, AppId, ClusterId, LOCAL},
+    object::{ObjectMeta, ObjectRef},
 };
 
-/// Sets the fate of an item. Returns whether it takes others along and is spared.
-pub(super) fn settle(
-    facts: &mut Facts,
-    plan: &mut Plan,
-    place: usize,
-    fate: Fate,
-    spared: &mut HashMap<Key, Spared>,
-) -> bool {
+/// Sets the fate of an item.
+pub(super) fn settle(facts: &mut Facts, plan: &mut Plan, place: usize, fate: Fate) {
     let item = &mut plan.items[place];
     item.finalizers = finalizers(facts, item);
-    let mut newly = false;
-    if let Fate::Spared(reason) = &fate
-        && takes_others(item)
-    {
-        spared.insert(item.key, reason.clone());
-        newly = true;
-    }
     item.fate = fate;
-    newly
 }
 
-fn takes_others(item: &Item) -> bool {
-    item.kind.is("", "Namespace")
-        || item.kind.is(ARGO_GROUP, "Application")
-        || item.kind.is(ARGO_GROUP, "ApplicationSet")
+/// Why an Application may take an object that does not carry its marker, if it may: it is about to write the marker, and
+/// then the live object says nothing about a second from now (recording s03).
+pub(super) fn busy(app: &App) -> Option<String> {
+    if app.running.is_some() {
+        Some(format!("{} runs an operation", app.path()))
+    } else if app.self_heals {
+        Some(format!("{} heals itself and may take it back at any moment", app.path()))
+    } else {
+        None
+    }
 }
 
 /// The fate of `item`, called `object`, with the read that the plan of a review spares itself where nobody else claims
@@ -48,16 +38,7 @@ pub fn confirm(inputs: Inputs<'_>, facts: &mut Facts, plan: &Plan, item: &Item, 
 
 /// The fate of an object that a cascade lists; `None` while an answer is out.
 pub(super) fn fate(inputs: Inputs<'_>, facts: &mut Facts, plan: &Plan, item: &Item) -> Option<Fate> {
-    // The marker says nothing about a second from now while somebody is about to write it (recording s03).
-    let busy = plan.takers_of(item).find_map(|taker| {
-        if taker.app.running.is_some() {
-            Some(format!("{} runs an operation", taker.app.path()))
-        } else if taker.app.self_heals {
-            Some(format!("{} heals itself and may take it back at any moment", taker.app.path()))
-        } else {
-            None
-        }
-    });
+    let busy = plan.takers_of(item).find_map(|taker| busy(&taker.app));
     let unless_busy = |reason: Spared| match &busy {
         None => Fate::Spared(reason),
         Some(why) => Fate::DeletedAlthough(format!("{reason}, but {why}")),
@@ -76,7 +57,7 @@ pub(super) fn fate(inputs: Inputs<'_>, facts: &mut Facts, plan: &Plan, item: &It
     }
     Some(match inputs.live(facts, object)? {
         // What takes others along does so from the moment it is marked for deletion.
-        Reading::Found(meta) if meta.is_terminating() && !takes_others(item) => Fate::Spared(Spared::Terminating),
+        Reading::Found(meta) if meta.is_terminating() && !item.takes_others() => Fate::Spared(Spared::Terminating),
         Reading::Found(meta) => spared_by(inputs, plan, item, &meta).map_or(Fate::Deleted, |reason| match reason {
             Spared::OtherMarker(_) | Spared::NoMarker => unless_busy(reason),
             always => Fate::Spared(always),
@@ -110,8 +91,12 @@ fn spared_by(inputs: Inputs<'_>, plan: &Plan, item: &Item, meta: &ObjectMeta) ->
     }
     // An Application of the plan need not list an object to delete it: the marker alone decides.
     let ours = |instance: &str| {
-        plan.takers.iter().any(|taker| &*taker.app.instance == instance)
-            || inputs.inventory.apps_of_instance(instance).iter().any(|id| plan.apps.contains(id) && takes(inputs, *id))
+        plan.takers.iter().any(|taker| &*taker.app.instance == instance && taker.app.cluster == item.cluster)
+            || inputs
+                .inventory
+                .apps_of_instance(instance)
+                .iter()
+                .any(|id| plan.leaving.perhaps.contains(id) && takes(inputs, *id, item.cluster))
     };
     let mut reason = None;
     for taker in plan.takers_of(item) {
@@ -134,8 +119,9 @@ fn spared_by(inputs: Inputs<'_>, plan: &Plan, item: &Item, meta: &ObjectMeta) ->
     reason
 }
 
-fn takes(inputs: Inputs<'_>, id: AppId) -> bool {
-    inputs.inventory.app(id).is_some_and(|app| app.cascades)
+/// Whether the cascade of an Application reaches this cluster. What merely carries its marker elsewhere does not go.
+fn takes(inputs: Inputs<'_>, id: AppId, cluster: ClusterId) -> bool {
+    inputs.inventory.app(id).is_some_and(|app| app.cascades && app.cluster == cluster)
 }
 
 fn claimant_named(inputs: Inputs<'_>, item: &Item, instance: &str) -> bool {

@@ -1,16 +1,16 @@
 //! Applications that were never compared: nobody knows what they claim, so they are asked after where they may want something.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use super::{
     names::name,
-    plan::{Fate, Inputs, Item, Plan, Spared, Via},
+    plan::{Fate, Inputs, Item, Plan, Via},
     sparing::{fate, settle},
 };
 use crate::{
     argo::digest::Digest,
     facts::Facts,
-    inventory::{App, AppId, ClusterId, Key, LOCAL},
+    inventory::{App, AppId, ClusterId, LOCAL},
     object::ARGO_GROUP,
 };
 
@@ -24,14 +24,13 @@ pub(super) fn read_for_unknown_claimants(
     facts: &mut Facts,
     plan: &mut Plan,
     manager: Option<AppId>,
-    spared: &mut HashMap<Key, Spared>,
-) -> bool {
+) {
     if inputs.thorough {
-        return false;
+        return;
     }
     let wanting = unknown_claimants(inputs, plan, manager);
     if wanting.is_empty() {
-        return false;
+        return;
     }
     let going = plan.namespaces();
     let awaited: BTreeSet<(ClusterId, String)> = wanting
@@ -40,7 +39,6 @@ pub(super) fn read_for_unknown_claimants(
         .map(|app| (app.cluster, app.destination.namespace.clone()))
         .filter(|(cluster, name)| *cluster != LOCAL || !going.contains_key(name.as_str()))
         .collect();
-    let mut newly = false;
     for (cluster, namespace) in awaited {
         let mut out = 0;
         for place in 0..plan.items.len() {
@@ -54,7 +52,7 @@ pub(super) fn read_for_unknown_claimants(
             name(inputs, facts, plan, place);
             match fate(inputs, facts, plan, &plan.items[place]) {
                 Some(Fate::Deleted | Fate::DeletedAlthough(_)) => break,
-                Some(fate) => newly |= settle(facts, plan, place, fate, spared),
+                Some(fate) => settle(facts, plan, place, fate),
                 None => {
                     plan.pending = true;
                     out += 1;
@@ -62,7 +60,6 @@ pub(super) fn read_for_unknown_claimants(
             }
         }
     }
-    newly
 }
 
 /// The Application that is deleted is no part of what its namespace holds for others.
@@ -97,7 +94,7 @@ pub(super) fn unknown_claimants(inputs: Inputs<'_>, plan: &Plan, manager: Option
     let mut found: Vec<AppId> = inputs
         .inventory
         .never_compared()
-        .filter(|id| !plan.apps.contains(id) && manager != Some(*id))
+        .filter(|id| !plan.leaving.surely.contains(id) && manager != Some(*id))
         .filter(|id| {
             inputs.inventory.app(*id).is_some_and(|app| {
                 app.terminating.is_none() && inputs.policy.watches_applications_in(&app.namespace) && wants(app)

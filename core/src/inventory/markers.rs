@@ -10,9 +10,10 @@ use super::{App, Inventory};
 use crate::{
     argo::{
         Marker,
+        sync_options::{HELM_RESOURCE_POLICY, SYNC_OPTIONS},
         tracking::{self, INSTALLATION_ID, INSTANCE_LABEL, TRACKING_ID, TrackingId},
     },
-    object::{ObjectMeta, ObjectRef},
+    object::{ARGO_GROUP, ObjectMeta, ObjectRef},
 };
 
 /// Marked objects.
@@ -31,6 +32,11 @@ impl Marks {
             self.by_instance.entry(instance.into()).or_default().insert(object.clone());
         }
         self.objects.insert(object, meta);
+    }
+
+    /// Whether all labels of this object are kept: which of them is the marker may be known only later.
+    fn keeps_labels(object: &ObjectRef) -> bool {
+        object.kind.group == ARGO_GROUP
     }
 
     fn remove(&mut self, object: &ObjectRef) {
@@ -56,21 +62,29 @@ impl Inventory {
     /// noted when they are applied.
     pub fn mark(&mut self, object: &ObjectRef, meta: &ObjectMeta) {
         let object = self.normalise(object.clone());
+        // Whether a cascade passes an Application or a set by is asked of each of them, marked or not.
+        let always = Marks::keeps_labels(&object);
         let counts = |key: &str| key == INSTANCE_LABEL || self.settings.values().any(|of| of.label_key == key);
         let read = ObjectMeta {
-            labels: meta.labels.iter().filter(|(key, _)| counts(key)).map(owned).collect(),
-            annotations: [TRACKING_ID, INSTALLATION_ID]
+            labels: meta.labels.iter().filter(|(key, _)| always || counts(key)).map(owned).collect(),
+            annotations: [TRACKING_ID, INSTALLATION_ID, SYNC_OPTIONS, HELM_RESOURCE_POLICY]
                 .iter()
                 .filter_map(|key| meta.annotations.get_key_value(*key).map(owned))
                 .collect(),
             owner_references: meta.owner_references.clone(),
             ..ObjectMeta::default()
         };
-        if instances(&read).next().is_none() {
+        if !always && instances(&read).next().is_none() {
             self.marks.remove(&object);
         } else {
             self.marks.put(object, read);
         }
+    }
+
+    /// What decides whether a cascade passes an Application or ApplicationSet by, as it is watched: labels and annotations
+    /// by which Argo CD marks and keeps objects, and owners. `None` for what is not known.
+    pub fn watched_markers(&self, object: &ObjectRef) -> Option<&ObjectMeta> {
+        self.marks.objects.get(object).filter(|_| object.kind.group == ARGO_GROUP)
     }
 
     /// Forgets the marker of an object that is gone.

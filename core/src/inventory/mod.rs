@@ -5,6 +5,7 @@
 //! object is kept whole.
 
 mod app;
+mod appset;
 mod claims;
 mod key;
 mod markers;
@@ -15,6 +16,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use self::markers::Marks;
 pub use self::{
     app::{App, Held, Running, generated_by},
+    appset::AppSet,
     claims::{Bucket, BucketId, Claim, ClaimIndex},
     key::{BuildKeyHasher, ClusterSalt, Fingerprinter, Key},
     relist::Names,
@@ -25,7 +27,7 @@ use crate::{
         destination::IN_CLUSTER,
         tracking::{TrackingSettings, instance_name},
     },
-    object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef, is_builtin_cluster_scoped},
+    object::{GroupKind, ObjectMeta, ObjectRef, is_builtin_cluster_scoped},
     policy::{BREAK_GLASS, Policy},
 };
 
@@ -39,13 +41,6 @@ pub struct ClusterId(u32);
 
 /// The cluster the guard runs in.
 pub const LOCAL: ClusterId = ClusterId(0);
-
-/// An ApplicationSet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AppSet {
-    /// Metadata.
-    pub meta: ObjectMeta,
-}
 
 /// An AppProject.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -74,6 +69,7 @@ pub struct Inventory {
     never_compared: HashSet<AppId>,
     claims: ClaimIndex,
     appsets: BTreeMap<(String, String), AppSet>,
+    appset_keys: HashMap<Key, (String, String), BuildKeyHasher>,
     broken_glass: HashMap<Box<str>, String>,
     projects: BTreeMap<(String, String), Project>,
     namespaces: HashMap<String, ObjectMeta>,
@@ -107,6 +103,7 @@ impl Inventory {
             never_compared: HashSet::new(),
             claims: ClaimIndex::default(),
             appsets: BTreeMap::new(),
+            appset_keys: HashMap::default(),
             broken_glass: HashMap::new(),
             projects: BTreeMap::new(),
             namespaces: HashMap::new(),
@@ -400,16 +397,19 @@ impl Inventory {
     // ---- ApplicationSets, AppProjects, Namespaces, settings
 
     /// Adds or changes an ApplicationSet.
-    pub fn apply_appset(&mut self, meta: ObjectMeta) {
-        self.mark(&ObjectRef::new(ARGO_GROUP, "ApplicationSet", &meta.namespace, &meta.name), &meta);
-        self.appsets.insert((meta.namespace.clone(), meta.name.clone()), AppSet { meta });
+    pub fn apply_appset(&mut self, set: AppSet) {
+        let (object, name) = (set.object(), (set.meta.namespace.clone(), set.meta.name.clone()));
+        self.mark(&object, &set.meta);
+        self.appset_keys.insert(self.key_of(LOCAL, &object), name.clone());
+        self.appsets.insert(name, set);
     }
 
     /// Removes an ApplicationSet. One whose glass was broken is remembered: the garbage collector deletes what it
     /// generated only after it is gone.
     pub fn remove_appset(&mut self, namespace: &str, name: &str) {
         let Some(set) = self.appsets.remove(&(namespace.to_owned(), name.to_owned())) else { return };
-        self.unmark(&ObjectRef::new(ARGO_GROUP, "ApplicationSet", namespace, name));
+        self.unmark(&set.object());
+        self.appset_keys.remove(&self.key_of(LOCAL, &set.object()));
         if let Some(reason) = set.meta.annotation(BREAK_GLASS) {
             self.broken_glass.insert(generated_by(&set.meta.name, &set.meta.uid), reason.to_owned());
         }
@@ -441,10 +441,7 @@ impl Inventory {
 
     /// The ApplicationSet that this fingerprint (on the guard's own cluster) is.
     pub fn appset_by_key(&self, key: Key) -> Option<&AppSet> {
-        self.appsets.values().find(|set| {
-            let object = ObjectRef::new(ARGO_GROUP, "ApplicationSet", &set.meta.namespace, &set.meta.name);
-            self.key_of(LOCAL, &object) == key
-        })
+        self.appsets.get(self.appset_keys.get(&key)?)
     }
 
     /// Adds or changes an AppProject.
@@ -497,7 +494,7 @@ impl Inventory {
             Some(settings) => self.settings.insert(namespace.to_owned(), settings),
             None => self.settings.remove(namespace),
         };
-        // Another label may be the marker now. Applications and ApplicationSets follow when they are applied again.
+        // Another label may be the marker now. All labels of Applications and ApplicationSets are kept.
         for meta in self.namespaces.values().cloned().collect::<Vec<_>>() {
             self.mark(&ObjectRef::namespace(&meta.name), &meta);
         }

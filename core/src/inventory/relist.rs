@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use crate::{
         argo::{Clusters, tracking::TrackingSettings},
-        inventory::Project,
+        inventory::{AppSet, Project},
         object::ObjectMeta,
     };
 
@@ -72,7 +72,7 @@ mod tests {
         let mut inventory = Inventory::new((1, 2), "argocd", Clusters::default());
         for name in ["kept", "gone"] {
             inventory.apply_namespace(named("", name));
-            inventory.apply_appset(named("argocd", name));
+            inventory.apply_appset(AppSet::new(named("argocd", name), "{}"));
             inventory.apply_project(Project { meta: named("argocd", name), ..Project::default() });
             inventory.set_settings(name, Some(TrackingSettings::default()));
         }

@@ -1,11 +1,11 @@
 //! Compares two Applications of one cluster.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use super::{Comparison, ListEntry, SharedObject, migration, whole};
 use crate::{
     argo::{Application, Class, Marker, sync_options::is_kept, tracking},
-    deletion::{self, Inputs, Item, Plan, Root, Via},
+    deletion::{self, Inputs, Item, Leaving, Plan, Root, Via},
     facts::{Facts, Reading},
     inventory::{App, AppId, Held, Key, LOCAL},
     object::{ObjectMeta, ObjectRef},
@@ -20,7 +20,7 @@ pub fn compare_applications(inputs: Inputs<'_>, facts: &mut Facts, a: AppId, b: 
     let mut comparison = Comparison { a: from.path(), b: to.path(), ..Comparison::default() };
     // All questions are asked at once, so that their answers come in one round.
     let texts = (whole(facts, from, &mut comparison.notes), whole(facts, to, &mut comparison.notes));
-    let plan = deletion::build(inputs, facts, &Root::Known(a), &HashSet::new(), None);
+    let plan = deletion::build(inputs, facts, &Root::Known(a), &Leaving::default(), None);
     let (Some(from_text), Some(to_text)) = texts else { return comparison };
     let (Ok(from_whole), Ok(to_whole)) = (
         serde_json::from_str::<Application<'_>>(from_text.get()),
@@ -211,7 +211,7 @@ fn notes(
         let name = |app: &App| inventory.cluster_name(app.cluster).to_owned();
         say(format!("they deploy to different clusters ({} and {})", name(from), name(to)));
     }
-    if inventory.app_named(&to.namespace, &to.name).is_some_and(|id| plan.apps.contains(&id)) {
+    if inventory.app_named(&to.namespace, &to.name).is_some_and(|id| plan.leaving.perhaps.contains(&id)) {
         say(format!("{b} itself goes when {a} is deleted: take it out of there first"));
     }
     if let Some(set) = inventory.generator_of(from) {

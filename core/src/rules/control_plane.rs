@@ -191,7 +191,7 @@ fn namespace(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, item: &It
         parts.push(format!("{} in it", count(sets, "ApplicationSet")));
     }
     let elsewhere = |(id, app): &(AppId, &App)| {
-        !deletion.plan.apps.contains(id) && &*app.controller_namespace == name && &*app.namespace != name
+        !deletion.plan.leaving.surely.contains(id) && &*app.controller_namespace == name && &*app.namespace != name
     };
     let elsewhere = inventory.applications().filter(elsewhere).count();
     if elsewhere > 0 {
@@ -232,7 +232,7 @@ fn registration(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, item: 
     };
     let Some((cluster, server)) = secret else { return };
     let needs = |(id, app): &(AppId, &App)| {
-        !deletion.plan.apps.contains(id)
+        !deletion.plan.leaving.surely.contains(id)
             && *app.controller_namespace == *item.namespace
             && app.destination.needs_secret(&cluster, &server)
     };

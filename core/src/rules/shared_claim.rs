@@ -133,7 +133,7 @@ fn too_large(deletion: &Deletion, findings: &mut Vec<Finding>) {
             .detail(format!(
                 "{} takes more than {MAX_ITEMS} objects along, {} Applications among them",
                 deletion.object,
-                deletion.plan.apps.len()
+                deletion.plan.leaving.perhaps.len()
             ))
             .remedy("delete the Applications in it first, a part at a time"),
     );

@@ -21,7 +21,7 @@ use crate::{
         config::{cluster_secret, sync_accounts, tracking_settings},
     },
     facts::{Answer, ListQuestion, Question, Reading},
-    inventory::{Inventory, Project},
+    inventory::{AppSet, Inventory, Project},
     judge::AtHand,
     object::{ARGO_GROUP, Definition, GroupKind, KnownObject, ObjectMeta, ObjectRef, group_of},
     policy::Policy,
@@ -160,7 +160,7 @@ impl Snapshot {
                 None => inventory.remove_namespace(name),
             },
             (ARGO_GROUP, "ApplicationSet") => match stored {
-                Some(stored) => inventory.apply_appset((*stored.meta).clone()),
+                Some(stored) => inventory.apply_appset(self.appset(stored)),
                 None => inventory.remove_appset(namespace, name),
             },
             (ARGO_GROUP, "AppProject") => match stored {
@@ -187,6 +187,10 @@ impl Snapshot {
         {
             inventory.apply_application(&application);
         }
+    }
+
+    fn appset(&self, stored: &Stored) -> AppSet {
+        AppSet::new((*stored.meta).clone(), self.raw(stored))
     }
 
     fn project(&self, stored: &Stored) -> Project {
@@ -248,7 +252,7 @@ impl Snapshot {
             inventory.apply_namespace((*stored.meta).clone());
         }
         for stored in self.of_kind(ARGO_GROUP, "ApplicationSet") {
-            inventory.apply_appset((*stored.meta).clone());
+            inventory.apply_appset(self.appset(stored));
         }
         for stored in self.of_kind(ARGO_GROUP, "AppProject") {
             inventory.apply_project(self.project(stored));

@@ -10,6 +10,8 @@
 mod approval;
 mod approvals;
 mod cascades;
+mod case;
+mod cases;
 mod control_plane;
 mod deletes;
 mod overlap;

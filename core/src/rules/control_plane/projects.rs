@@ -36,7 +36,7 @@ pub(super) fn project(
     let object = ObjectRef::new(ARGO_GROUP, "AppProject", &meta.namespace, &meta.name);
     let uses = |(_, app): &(AppId, &App)| *app.project == *meta.name && *app.controller_namespace == *meta.namespace;
     let (inside, outside): (Vec<_>, Vec<_>) =
-        cx.inventory.applications().filter(uses).partition(|(id, _)| deletion.plan.apps.contains(id));
+        cx.inventory.applications().filter(uses).partition(|(id, _)| deletion.plan.leaving.surely.contains(id));
     if inside.is_empty() && outside.is_empty() {
         return;
     }
