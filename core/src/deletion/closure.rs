@@ -404,9 +404,9 @@ impl Closure<'_> {
         let object = match self.inputs.inventory.namespace_by_key(key) {
             Some(name) if cluster == LOCAL => Some(ObjectRef::namespace(name)),
             _ => {
-                let names = listed_by.map(|id| names_of(self.inputs, self.facts, id));
-                self.plan.pending |= matches!(names, Some(None));
-                let named = names.flatten().and_then(Result::ok).and_then(|names| names.get(&key));
+                let answer = listed_by.map(|id| names_of(self.inputs, self.facts, id));
+                self.plan.pending |= matches!(answer, Some(None));
+                let named = answer.flatten().and_then(Result::ok).and_then(|listed| listed.get(&key));
                 named.map(|name| self.plan.items[place].called(name))
             }
         }?;
