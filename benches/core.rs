@@ -15,8 +15,8 @@ use cascade_guard_core::{
     argo::{Application, Clusters},
     facts::Facts,
     inventory::Inventory,
-    policy::Policy,
     judge::{Case, judge},
+    policy::Policy,
 };
 use jiff::Timestamp;
 use kube::core::{DynamicObject, admission::AdmissionReview};

@@ -36,6 +36,7 @@ pub use self::{
 use crate::judge::{Source, View};
 use cascade_guard_core::{
     admission::{DeleteOptions, Operation, Request, Resource, UserInfo},
+    catalog,
     facts::{Answer, Question, Reading},
     object::{KnownObject, ObjectMeta, ObjectRef},
     policy::{Mode, Policy},
@@ -196,7 +197,7 @@ pub async fn scan<V: View, S: Source>(
         namespaces: of("Namespace"),
         claims,
     };
-    let modes = cascade_guard_core::rules::RULES.iter().filter_map(|rule| rule.meta().key);
+    let modes = catalog::ALL.iter().filter_map(|rule| rule.key);
     Audit {
         counts,
         modes: modes.map(|key| (key.as_str().into(), input.policy.base_mode(key))).collect(),

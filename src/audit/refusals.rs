@@ -146,7 +146,7 @@ pub(super) fn collect(object: &ObjectRef, decision: &Decision, found: &mut Vec<R
     for outcome in denied {
         let at = found[first..]
             .iter()
-            .position(|refusal| refusal.rule == outcome.finding.rule.id && refusal.check == outcome.finding.check);
+            .position(|refusal| refusal.rule == outcome.finding.rule.id && refusal.check == outcome.finding.check.id);
         match at {
             Some(at) => add(&mut found[first + at], outcome),
             None => found.push(refusal(object, outcome)),
@@ -159,7 +159,7 @@ fn refusal(object: &ObjectRef, outcome: &Outcome) -> Refusal {
     let mut refusal = Refusal {
         object: object.clone(),
         rule: finding.rule.id.into(),
-        check: finding.check.into(),
+        check: finding.check.id.into(),
         mode: outcome.resolved.mode,
         decided_by: outcome.resolved.decided_by.clone(),
         refused: false,

@@ -17,12 +17,12 @@ use super::{
     output,
 };
 use cascade_guard_core::{
+    catalog,
     decision::Severity,
-    lint::{self, Application, Baseline, Existing, Input, LintContext, Linted, Order, Problem},
+    lint::{self, Application, Baseline, Existing, Fault, Input, LintContext, Linted, Order, Problem},
     object::ARGO_GROUP,
     policy::Policy,
     report::{self, Report, ReportFinding, Rule},
-    rules::sync_wave,
     snapshot::Snapshot,
 };
 
@@ -199,7 +199,7 @@ fn print_findings(
         output::aside(&format!("note: findings known from the baseline: {known}; entries no longer found: {gone}"));
     }
     let format = args.output.of_report().unwrap_or(report::Format::Table);
-    let mut rules = vec![Rule::from(&sync_wave::META)];
+    let mut rules = vec![Rule::from(&catalog::sync_wave::META)];
     let worst = findings.iter().map(|finding| finding.severity).max();
     // People have read them on standard error; programs read only the report.
     if format != report::Format::Table {
@@ -261,28 +261,28 @@ fn read(paths: &[PathBuf]) -> (Vec<Input>, Vec<ReportFinding>) {
         let files = if path.as_os_str() == "-" { vec![Ok(path.clone())] } else { crate::snapshot::files(path) };
         if files.is_empty() {
             let text = "there is no .yaml, .yml or .json file in it";
-            problems.push(unreadable(&path.display().to_string(), "unreadable-file", text));
+            problems.push(unreadable(&path.display().to_string(), text));
         }
         for file in files {
             let file = match file {
                 Ok(file) => file,
                 Err(error) => {
-                    problems.push(unreadable(&error.path.display().to_string(), "unreadable-file", &error.problem));
+                    problems.push(unreadable(&error.path.display().to_string(), &error.problem));
                     continue;
                 }
             };
             let name = if file.as_os_str() == "-" { "stdin".to_owned() } else { file.display().to_string() };
             match read_one(&file, &mut left) {
                 Ok(text) => inputs.push(Input { name, text }),
-                Err(error) => problems.push(unreadable(&name, "unreadable-file", &format!("{error:#}"))),
+                Err(error) => problems.push(unreadable(&name, &format!("{error:#}"))),
             }
         }
     }
     (inputs, problems)
 }
 
-fn unreadable(name: &str, check: &'static str, text: &str) -> ReportFinding {
-    lint::unreadable(name, Problem { check, text: text.to_owned(), line: 0, column: 0 })
+fn unreadable(name: &str, text: &str) -> ReportFinding {
+    lint::unreadable(name, Problem { check: Fault::File, text: text.to_owned(), line: 0, column: 0 })
 }
 
 fn read_one(path: &Path, left: &mut u64) -> anyhow::Result<String> {

@@ -14,10 +14,10 @@ use super::{
 };
 use cascade_guard_core::{
     admission::UserInfo,
+    catalog::{self, RuleMeta},
     inventory::Inventory,
     object::{GroupKind, ObjectRef},
     policy::{Mode, Policy, Scope, Subject, explain::Line},
-    rules::{RULES, RuleMeta},
     snapshot::Snapshot,
 };
 
@@ -120,7 +120,7 @@ async fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     let scope = Scope::of(&object, project.as_deref());
     let labels = inventory.namespace(&scope.namespace).map(|meta| &meta.labels);
     let subject = Subject { namespace: &scope.namespace, labels, project: project.as_deref(), user: &user.username };
-    let rules = RULES.iter().filter_map(|rule| row(rule.meta(), &policy, &subject, args)).collect();
+    let rules = catalog::ALL.iter().filter_map(|rule| row(rule, &policy, &subject, args)).collect();
     let explained = Explained {
         labels_known: labels.is_some(),
         namespace: scope.namespace.clone(),

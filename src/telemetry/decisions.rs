@@ -65,7 +65,7 @@ impl DecisionLog {
         let Some(repeats) = self.seen.admit(&same, now) else { return };
         let claimants = decision.said().flat_map(|outcome| outcome.finding.claimants.iter().map(String::as_str));
         let claimants = unique(claimants, MAX_CLAIMANTS);
-        let checks = unique(decision.said().map(|outcome| outcome.finding.check), usize::MAX);
+        let checks = unique(decision.said().map(|outcome| outcome.finding.check.id), usize::MAX);
         let approved_by = unique(decision.said().map(|outcome| outcome.finding.approved_by.as_str()), MAX_CLAIMANTS);
         macro_rules! line {
             ($level:ident) => {

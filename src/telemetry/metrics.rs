@@ -12,10 +12,10 @@ use prometheus_client::{
 
 use cascade_guard_core::{
     admission::Operation,
+    catalog,
     decision::{self, Decision},
     inventory::Inventory,
     policy::Mode,
-    rules::RULES,
 };
 
 /// Media type of the text that [`Metrics::encode`] gives.
@@ -68,7 +68,7 @@ pub fn label_values(label: &str) -> Option<Vec<&'static str>> {
     let modes = [Mode::Off, Mode::Audit, Mode::Warn, Mode::Enforce];
     Some(match label {
         "operation" => operations.iter().map(|operation| operation.as_str()).chain([NONE]).collect(),
-        "rule" => RULES.iter().map(|rule| rule.meta().id).chain([NONE]).collect(),
+        "rule" => catalog::ALL.iter().map(|rule| rule.id).chain([NONE]).collect(),
         "decision" => decision::WORDS.into_iter().chain([ERROR]).collect(),
         "mode" => modes.iter().map(|mode| mode.as_str()).chain([NONE]).collect(),
         "dry_run" => vec!["false", "true"],

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cascade_guard_core::{decision::Severity, lint::Input, report::ReportFinding, rules::sync_wave::CHECKS};
+use cascade_guard_core::{catalog::sync_wave::META, decision::Severity, lint::Input, report::ReportFinding};
 use serde_json::Value;
 
 use crate::support::{Beside, files, findings, folder, input};
@@ -40,7 +40,7 @@ fn every_kind_of_fault_is_found_at_its_line() {
         assert_eq!(found, wanted, "{}", file.display());
         planted.extend(wanted.into_iter().map(|(_, check)| check));
     }
-    let all: BTreeSet<String> = CHECKS.iter().map(|check| (*check).to_owned()).collect();
+    let all: BTreeSet<String> = META.checks.iter().map(|check| check.id.to_owned()).collect();
     assert_eq!(planted, all);
 }
 
@@ -142,6 +142,6 @@ fn is(object: &Value, finding: &ReportFinding) -> bool {
 #[test]
 fn every_check_is_on_the_page_of_the_rule() {
     let page = include_str!("../../docs/rules/sync-wave.md");
-    let missing: Vec<_> = CHECKS.iter().filter(|check| !page.contains(&format!("`{check}`"))).collect();
+    let missing: Vec<_> = META.checks.iter().filter(|check| !page.contains(&format!("`{}`", check.id))).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }

@@ -35,12 +35,11 @@ pub(super) fn warnings(
         .map(|outcome| {
             let object = &outcome.finding.object;
             let mut finding = Finding::new(
-                outcome.finding.rule,
+                outcome.finding.rule.halfway,
                 Severity::Warn,
                 object.clone(),
                 "only who asked is let through; Argo CD deletes this later under its own name, is refused, and the cascade rests",
             )
-            .check("halfway")
             .detail(format!("Argo CD itself may not delete {object}: the cascade will rest there (only you are exempt)"))
             .remedy("let the policy exempt the namespace or the project instead of the user");
             finding.claimants.clone_from(&outcome.finding.claimants);

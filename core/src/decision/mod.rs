@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{render::render, unjudged::unjudged};
 use crate::{
+    catalog::{Check, RuleMeta},
     inventory::Inventory,
     object::ObjectRef,
     policy::{Mode, Policy, Resolved, RuleKey, Scope, Subject},
-    rules::RuleMeta,
 };
 
 /// How bad a finding is, before the policy's mode is applied.
@@ -40,8 +40,8 @@ pub struct Fix {
 pub struct Finding {
     /// The rule.
     pub rule: &'static RuleMeta,
-    /// Which of the rule's checks, such as `malformed-wave`; empty where the rule has only one.
-    pub check: &'static str,
+    /// Which of the rule's checks.
+    pub check: &'static Check,
     /// How bad it is.
     pub severity: Severity,
     /// Whose mode in the policy counts: the rule's own, unless what was found would lift another rule. `None` is always
@@ -76,13 +76,13 @@ pub struct Finding {
 
 impl Finding {
     /// A finding about an object, judged by the object's own scope.
-    pub fn new(rule: &'static RuleMeta, severity: Severity, object: ObjectRef, summary: impl Into<String>) -> Self {
+    pub fn new(check: &'static Check, severity: Severity, object: ObjectRef, summary: impl Into<String>) -> Self {
         let scopes = vec![Scope::of(&object, None)];
         Self {
-            rule,
-            check: "",
+            rule: check.rule,
+            check,
             severity,
-            key: rule.key,
+            key: check.rule.key,
             at_most: None,
             object,
             scopes,
@@ -96,13 +96,6 @@ impl Finding {
             field: String::new(),
             fix: None,
         }
-    }
-
-    /// Names the check.
-    #[must_use]
-    pub fn check(mut self, check: &'static str) -> Self {
-        self.check = check;
-        self
     }
 
     /// Says what holds for this object alone.

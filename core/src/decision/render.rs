@@ -27,9 +27,7 @@ fn groups(decision: &Decision, wanted: impl Fn(&Outcome) -> bool) -> Vec<Group<'
     for outcome in decision.outcomes.iter().filter(|outcome| wanted(outcome)) {
         let same = |group: &&mut Group<'_>| {
             let first = &group.outcomes[0].finding;
-            first.rule.id == outcome.finding.rule.id
-                && first.check == outcome.finding.check
-                && first.summary == outcome.finding.summary
+            first.check == outcome.finding.check && first.summary == outcome.finding.summary
         };
         match groups.iter_mut().find(same) {
             Some(group) => group.outcomes.push(outcome),
@@ -131,8 +129,7 @@ fn remedies<'a>(refused: &[Group<'a>]) -> (Vec<&'a str>, Vec<&'a str>) {
 }
 
 fn label(group: &Group<'_>) -> String {
-    let first = &group.outcomes[0].finding;
-    if first.check.is_empty() { first.rule.id.to_owned() } else { format!("{}/{}", first.rule.id, first.check) }
+    group.outcomes[0].finding.check.to_string()
 }
 
 fn warnings(decision: &Decision) -> Vec<String> {

@@ -5,15 +5,13 @@ use std::{
     sync::Arc,
 };
 
-use serde_json::value::RawValue;
-
 use super::{
-    fate::{Fate, Spared},
-    plan::{Inputs, Item, Plan, Taker, Via},
+    names::names_of,
+    plan::{Fate, Inputs, Item, Plan, Spared, Taker, Via},
 };
 use crate::{
     argo::{Application, Class},
-    facts::{Facts, ListedNames},
+    facts::Facts,
     inventory::{App, AppId, ClusterId, Held, Key, LOCAL},
     object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef},
 };
@@ -424,23 +422,4 @@ fn appset(meta: &ObjectMeta) -> ObjectRef {
 enum Coordinates<'a> {
     Held(&'a Held<'a>),
     Bucket(crate::inventory::BucketId),
-}
-
-/// Names of everything an Application lists, by one read of it; `None` while the answer is out, the reason in words if it
-/// cannot be read.
-pub(super) fn names_of<'f>(
-    inputs: Inputs<'_>,
-    facts: &'f mut Facts,
-    id: AppId,
-) -> Option<Result<&'f ListedNames, &'f str>> {
-    let Some(app) = inputs.inventory.app(id) else {
-        return Some(Err("the Application is gone"));
-    };
-    let decode = |raw: &RawValue| {
-        let application: Application<'_> = serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;
-        let held = inputs.inventory.held(&application, app.cluster);
-        Ok(held.map(|(key, held)| (key, held.name.into())).collect())
-    };
-    let names = facts.names(&app.object(), decode)?;
-    Some(names.as_ref().map_err(String::as_str))
 }

@@ -2,106 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::{
-    closure::names_of,
-    plan::{Inputs, Item, Plan, Via},
-    unknown_claimants::{read_for_unknown_claimants, unknown_claimants},
-};
+use super::plan::{Fate, Inputs, Item, Plan, Spared, Via};
 use crate::{
     argo::{Marker, sync_options::is_kept, tracking},
     facts::{Facts, Reading},
     inventory::{AppId, Key, LOCAL},
     object::{ARGO_GROUP, ObjectMeta, ObjectRef},
 };
-
-/// What happens to an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It goes.
-    Deleted,
-    /// It goes although it looked as if it might be spared, for this reason.
-    DeletedAlthough(String),
-    /// The cascade passes it by.
-    Spared(Spared),
-}
-
-/// Why a cascade passes an object by (sections 1.4 and 3.3 of the Argo CD facts).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Spared {
-    /// `Delete=false` or Helm's `keep` stands on it.
-    Kept,
-    /// It carries another Application's marker.
-    OtherMarker(String),
-    /// It carries no marker, and how this Argo CD marks is known.
-    NoMarker,
-    /// Something owns it; the garbage collector decides.
-    Owned(String),
-    /// It does not exist.
-    Gone,
-    /// It could not be read, but the lists agree that this Application has taken it over.
-    TakenOver(String),
-    /// Argo CD never deletes definitions.
-    Definition,
-    /// It is already being deleted, whatever becomes of this delete.
-    Terminating,
-}
-
-impl std::fmt::Display for Spared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Kept => f.write_str("it is marked to be kept"),
-            Self::OtherMarker(instance) => write!(f, "it is tracked by {instance}"),
-            Self::NoMarker => f.write_str("no Application tracks it"),
-            Self::Owned(owner) => write!(f, "it belongs to {owner}"),
-            Self::Gone => f.write_str("it does not exist"),
-            Self::TakenOver(app) => write!(f, "{app} has taken it over, by the lists of both"),
-            Self::Definition => f.write_str("Argo CD does not delete definitions"),
-            Self::Terminating => f.write_str("it is already being deleted"),
-        }
-    }
-}
-
-/// Decides every item. Returns whether something that takes others along turned out to be spared, so that the closure has
-/// to be built again without it.
-pub(super) fn decide(
-    inputs: Inputs<'_>,
-    facts: &mut Facts,
-    plan: &mut Plan,
-    manager: Option<AppId>,
-    spared: &mut HashMap<Key, Spared>,
-) -> bool {
-    let mut newly = false;
-    for place in 0..plan.items.len() {
-        let claimants = claimants(inputs, plan, place, manager);
-        plan.items[place].claimants = claimants;
-        if inputs.thorough {
-            name(inputs, facts, plan, place);
-        }
-        let item = &plan.items[place];
-        if item.via != Via::Cascade || matches!(item.fate, Fate::Spared(_)) || !needs_decision(inputs, plan, item) {
-            continue;
-        }
-        name(inputs, facts, plan, place);
-        let Some(fate) = fate(inputs, facts, plan, &plan.items[place]) else {
-            plan.pending = true;
-            continue;
-        };
-        newly |= settle(facts, plan, place, fate, spared);
-    }
-    if !newly {
-        newly = read_for_unknown_claimants(inputs, facts, plan, manager, spared);
-    }
-    if newly {
-        return true;
-    }
-    for item in plan.items.iter_mut().filter(|item| !item.claimants.is_empty()) {
-        if is_terminating_application(inputs, item) {
-            item.claimants.clear();
-        }
-    }
-    plan.unknown_claimants = unknown_claimants(inputs, plan, manager);
-    false
-}
 
 /// Sets the fate of an item. Returns whether it takes others along and is spared.
 pub(super) fn settle(
@@ -128,79 +35,6 @@ fn takes_others(item: &Item) -> bool {
     item.kind.is("", "Namespace")
         || item.kind.is(ARGO_GROUP, "Application")
         || item.kind.is(ARGO_GROUP, "ApplicationSet")
-}
-
-/// Only what others claim is worth a read, and Namespaces, because so much goes with them.
-fn needs_decision(inputs: Inputs<'_>, plan: &Plan, item: &Item) -> bool {
-    if inputs.thorough || !item.claimants.is_empty() || item.kind.is("", "Namespace") {
-        return true;
-    }
-    // A child that is kept takes nothing along. The inventory knows that much without a read.
-    let child = (item.cluster == LOCAL && item.kind.is(ARGO_GROUP, "Application"))
-        .then(|| inputs.inventory.app_by_key(item.key));
-    child.flatten().and_then(|id| inputs.inventory.app(id)).is_some_and(|app| app.kept && plan.items.len() > 1)
-}
-
-/// Applications outside the plan that claim an item: not terminating, on the same cluster (the fingerprint holds it), not
-/// the manager of what a person deletes by hand.
-fn claimants(inputs: Inputs<'_>, plan: &Plan, place: usize, manager: Option<AppId>) -> Vec<AppId> {
-    let item = &plan.items[place];
-    if is_lost_already(inputs, item) {
-        return Vec::new();
-    }
-    // Whoever manages a Namespace that is deleted by hand gives up what it has in there as well.
-    let of_root = match &item.via {
-        Via::Root => true,
-        Via::Namespace(name) => {
-            plan.items[0].object.as_ref().is_some_and(|root| root.is_namespace() && root.name == **name)
-        }
-        Via::Cascade | Via::Generated | Via::Definition => false,
-    };
-    let exempt = |id: AppId| plan.apps.contains(&id) || (of_root && manager == Some(id));
-    inputs.inventory.claimants(item.key, inputs.policy).filter(|id| !exempt(*id)).collect()
-}
-
-/// Whether an item goes without this delete: it, or the Namespace it is in, is terminating. A claim on it keeps nothing,
-/// and a refusal would only keep what else is to go.
-fn is_lost_already(inputs: Inputs<'_>, item: &Item) -> bool {
-    let inventory = inputs.inventory;
-    if item.cluster != LOCAL {
-        return false;
-    }
-    let namespace =
-        if item.kind.is("", "Namespace") { inventory.namespace_by_key(item.key) } else { Some(&*item.namespace) };
-    namespace.and_then(|name| inventory.namespace(name)).is_some_and(ObjectMeta::is_terminating)
-}
-
-/// Whether an item is an Application whose own deletion has begun. Others may claim what it holds, but no longer itself.
-fn is_terminating_application(inputs: Inputs<'_>, item: &Item) -> bool {
-    let app = || inputs.inventory.app_by_key(item.key).and_then(|id| inputs.inventory.app(id));
-    item.cluster == LOCAL
-        && item.kind.is(ARGO_GROUP, "Application")
-        && app().is_some_and(|app| app.terminating.is_some())
-}
-
-/// Finds the name of an item by one read of an Application that lists it.
-pub(super) fn name(inputs: Inputs<'_>, facts: &mut Facts, plan: &mut Plan, place: usize) {
-    match find_name(inputs, facts, plan, &plan.items[place]) {
-        Some(object) => plan.items[place].object = object.ok(),
-        None => plan.pending = true,
-    }
-}
-
-/// The name of an item: known, or read from an Application that lists it; or why nobody can tell it. `None` while an
-/// answer is out.
-pub fn find_name(inputs: Inputs<'_>, facts: &mut Facts, plan: &Plan, item: &Item) -> Option<Result<ObjectRef, String>> {
-    if let Some(object) = &item.object {
-        return Some(Ok(object.clone()));
-    }
-    let unknown = || Err("no Application that lists it tells its name".to_owned());
-    let listed_by = || inputs.inventory.claims().owners(item.key).first().copied();
-    let Some(id) = plan.takers_of(item).find_map(|taker| taker.id).or_else(listed_by) else { return Some(unknown()) };
-    Some(match names_of(inputs, facts, id)? {
-        Ok(names) => names.get(&item.key).map_or_else(unknown, |name| Ok(item.called(name))),
-        Err(reason) => Err(reason.to_owned()),
-    })
 }
 
 /// The fate of `item`, called `object`, with the read that the plan of a review spares itself where nobody else claims

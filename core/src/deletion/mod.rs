@@ -1,10 +1,13 @@
 //! A DELETE, worked out before any rule looks at it: why it happens, what goes with it, what stays, and who claims what
 //! goes.
 
+mod claimants;
 mod closure;
 mod explanation;
 mod fate;
+mod names;
 mod plan;
+mod planning;
 mod stored;
 mod unknown_claimants;
 
@@ -18,8 +21,10 @@ use self::explanation::{Admitted, explain, manager, siblings};
 pub use self::{
     closure::{MAX_ITEMS, Root, RootApplication},
     explanation::{Explanation, is_sync_identity},
-    fate::{Fate, Spared, confirm, find_name},
-    plan::{Inputs, Item, Plan, Taker, Via},
+    fate::confirm,
+    names::find_name,
+    plan::{Fate, Inputs, Item, Plan, Spared, Taker, Via},
+    planning::build,
     stored::Stored,
 };
 use crate::{
@@ -126,7 +131,7 @@ fn work_out(inputs: Inputs<'_>, facts: &mut Facts, request: &Request<'_>, stored
         // Whatever an admitted cascade takes goes too, not only this child: children of a lower wave are not even marked
         // for deletion yet. The plan of the one at the top usually holds all those below.
         if !with.contains(id) {
-            with.extend(Plan::new(inputs, facts, &Root::Known(*id), &HashSet::new(), None).apps);
+            with.extend(build(inputs, facts, &Root::Known(*id), &HashSet::new(), None).apps);
         }
         with.extend(inventory.app(*id).map(|app| siblings(inputs, app, Explanation::Collected)).unwrap_or_default());
     }
@@ -149,7 +154,7 @@ fn work_out(inputs: Inputs<'_>, facts: &mut Facts, request: &Request<'_>, stored
     } else {
         Root::Object(object.clone())
     };
-    let plan = Plan::new(inputs, facts, &from, &with, manager);
+    let plan = build(inputs, facts, &from, &with, manager);
     let own_project = match (explaining, &application) {
         (Some(app), _) => Some(app.project.to_string()),
         (None, Some(application)) => Some(match application.spec.project.as_str() {

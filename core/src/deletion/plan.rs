@@ -1,18 +1,10 @@
 //! The deletion plan: everything one DELETE takes with it.
-//!
-//! It is built in two steps that repeat until nothing changes: `closure` follows Applications, ApplicationSets,
-//! Namespaces and definitions as deep as they go; `fate` finds out what of it others still claim and what the cascade
-//! will pass by. What is passed by takes nothing along, so the closure is built again without it.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 
-use super::{
-    closure::{self, Root},
-    fate::{self, Fate, Spared},
-};
 use crate::{
     facts::{Facts, Reading},
     inventory::{App, AppId, BuildKeyHasher, ClusterId, Inventory, Key, LOCAL},
@@ -58,6 +50,53 @@ pub struct Taker {
     pub distrust: Option<&'static str>,
     /// Whether nothing at all is known of what it holds although it was synced before.
     pub unknown: bool,
+}
+
+/// What happens to an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It goes.
+    Deleted,
+    /// It goes although it looked as if it might be spared, for this reason.
+    DeletedAlthough(String),
+    /// The cascade passes it by.
+    Spared(Spared),
+}
+
+/// Why a cascade passes an object by (sections 1.4 and 3.3 of the Argo CD facts).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Spared {
+    /// `Delete=false` or Helm's `keep` stands on it.
+    Kept,
+    /// It carries another Application's marker.
+    OtherMarker(String),
+    /// It carries no marker, and how this Argo CD marks is known.
+    NoMarker,
+    /// Something owns it; the garbage collector decides.
+    Owned(String),
+    /// It does not exist.
+    Gone,
+    /// It could not be read, but the lists agree that this Application has taken it over.
+    TakenOver(String),
+    /// Argo CD never deletes definitions.
+    Definition,
+    /// It is already being deleted, whatever becomes of this delete.
+    Terminating,
+}
+
+impl std::fmt::Display for Spared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Kept => f.write_str("it is marked to be kept"),
+            Self::OtherMarker(instance) => write!(f, "it is tracked by {instance}"),
+            Self::NoMarker => f.write_str("no Application tracks it"),
+            Self::Owned(owner) => write!(f, "it belongs to {owner}"),
+            Self::Gone => f.write_str("it does not exist"),
+            Self::TakenOver(app) => write!(f, "{app} has taken it over, by the lists of both"),
+            Self::Definition => f.write_str("Argo CD does not delete definitions"),
+            Self::Terminating => f.write_str("it is already being deleted"),
+        }
+    }
 }
 
 /// Why an object is in the plan.
@@ -152,24 +191,6 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Builds the plan of `root`. Applications in `with` are treated as going too.
-    pub fn new(
-        inputs: Inputs<'_>,
-        facts: &mut Facts,
-        root: &Root<'_>,
-        with: &HashSet<AppId>,
-        manager: Option<AppId>,
-    ) -> Self {
-        let mut spared: HashMap<Key, Spared> = HashMap::new();
-        loop {
-            let mut plan = closure::close(inputs, facts, root, with, &spared);
-            let newly = fate::decide(inputs, facts, &mut plan, manager, &mut spared);
-            if !newly {
-                return plan;
-            }
-        }
-    }
-
     /// The item with this fingerprint.
     pub fn item(&self, key: Key) -> Option<&Item> {
         self.places.get(&key).map(|place| &self.items[*place])

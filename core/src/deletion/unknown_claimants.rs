@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{
-    fate::{Fate, Spared, fate, name, settle},
-    plan::{Inputs, Item, Plan, Via},
+    fate::{fate, settle},
+    names::name,
+    plan::{Fate, Inputs, Item, Plan, Spared, Via},
 };
 use crate::{
     argo::digest::Digest,

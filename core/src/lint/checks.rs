@@ -13,9 +13,16 @@ use crate::{
         hook::{HELM_WEIGHT, Phase, SYNC_WAVE, atoi},
         sync_options::is_kept,
     },
+    catalog::{
+        Check,
+        sync_wave::{
+            ANNOTATION_NO_TEXT, MALFORMED_WAVE, MALFORMED_WEIGHT, MOVED_FORWARD, NAMESPACE_BY_OPTION,
+            NAMESPACE_MISSING, OTHER_APPLICATION, REMOVED_FIRST, SAME_NAME,
+        },
+    },
     decision::{Finding, Severity},
     object::{GroupKind, ObjectRef},
-    rules::sync_wave::{META, fixes},
+    rules::sync_wave::fixes,
 };
 
 /// Namespaces of every cluster.
@@ -24,8 +31,8 @@ const ALWAYS_THERE: [&str; 4] = ["default", "kube-system", "kube-public", "kube-
 /// A finding and the manifest it is about.
 pub type Found = (usize, Finding);
 
-fn finding(manifest: &Manifest, severity: Severity, check: &'static str, summary: &str, detail: String) -> Finding {
-    Finding::new(&META, severity, manifest.object.clone(), summary).check(check).detail(detail)
+fn finding(manifest: &Manifest, severity: Severity, check: &'static Check, summary: &str, detail: String) -> Finding {
+    Finding::new(check, severity, manifest.object.clone(), summary).detail(detail)
 }
 
 /// Looks through a set of manifests.
@@ -48,7 +55,7 @@ fn no_text(index: usize, manifest: &Manifest, found: &mut Vec<Found>) {
         let finding = finding(
             manifest,
             Severity::Deny,
-            "annotation-no-text",
+            &ANNOTATION_NO_TEXT,
             "Argo CD reads no annotation at all of an object that has one which is no text, and the API server refuses it",
             format!("{key}: {value} is no text"),
         );
@@ -77,7 +84,7 @@ fn no_text(index: usize, manifest: &Manifest, found: &mut Vec<Found>) {
 /// Whether [`no_text`] says the same, and how to mend it, of the same annotation.
 pub fn is_said_of_no_text(manifest: &Manifest, finding: &Finding) -> bool {
     let of = |key: &str| finding.field.replace("~1", "/") == format!("/metadata/annotations/{key}");
-    ["malformed-wave", "malformed-weight"].contains(&finding.check) && manifest.not_text.iter().any(|key| of(key))
+    [&MALFORMED_WAVE, &MALFORMED_WEIGHT].contains(&finding.check) && manifest.not_text.iter().any(|key| of(key))
 }
 
 /// Of several manifests of one object Argo CD keeps the last (`controller/state.go`, `DeduplicateTargetObjects`).
@@ -98,7 +105,7 @@ fn same_name(set: &Set<'_>, inputs: &[Input], found: &mut Vec<Found>) {
             let mut finding = finding(
                 manifest,
                 severity,
-                "same-name",
+                &SAME_NAME,
                 "of several manifests of one kind and name Argo CD keeps the last and passes over the others",
                 format!(
                     "another {} follows in {place} ({}); this {what} ({}) never comes about",
@@ -125,7 +132,7 @@ fn moved(set: &Set<'_>, rows: &[Row], found: &mut Vec<Found>) {
         let mut finding = finding(
             manifest,
             Severity::Warn,
-            "moved-forward",
+            &MOVED_FORWARD,
             "Argo CD moves Namespaces and definitions in front of the first object that needs them; their own wave does not \
              count",
             format!("says {from}, but {} comes in {stage} wave {wave}: Argo CD creates this there", first.object),
@@ -165,7 +172,7 @@ fn namespaces(set: &Set<'_>, number: usize, rows: &[Row], found: &mut Vec<Found>
                 let mut finding = finding(
                     &set.manifests[row.manifest],
                     Severity::Warn,
-                    "removed-first",
+                    &REMOVED_FIRST,
                     "a PostDelete hook needs something that is gone by the time it runs",
                     format!("PostDelete needs {namespace}: the deletion of its Application removes that first"),
                 );
@@ -184,7 +191,7 @@ fn namespaces(set: &Set<'_>, number: usize, rows: &[Row], found: &mut Vec<Found>
         let (row, check, summary, detail, remedy) = if let Some(other) = set.other(number, &namespace) {
             (
                 members.first(),
-                "other-application",
+                &OTHER_APPLICATION,
                 "something this needs is created by another Application, and nothing orders two Applications",
                 format!("needs {namespace}; {} creates it, in no order with this", other.path),
                 "let one Application create the Namespace before the other is made, or create it outside of both",
@@ -192,7 +199,7 @@ fn namespaces(set: &Set<'_>, number: usize, rows: &[Row], found: &mut Vec<Found>
         } else if option {
             (
                 first_hook,
-                "namespace-by-option",
+                &NAMESPACE_BY_OPTION,
                 "hooks run in a Namespace that only CreateNamespace=true makes; a sync that is started without that \
                  option fails at the first of them",
                 format!(
@@ -205,7 +212,7 @@ fn namespaces(set: &Set<'_>, number: usize, rows: &[Row], found: &mut Vec<Found>
         } else if set.context.exists(&namespace) == Some(false) {
             (
                 members.first(),
-                "namespace-missing",
+                &NAMESPACE_MISSING,
                 "objects go into a Namespace that does not exist and that nobody known creates",
                 format!("{namespace} does not exist, is in no manifest, and no CreateNamespace=true makes it"),
                 "add a Namespace manifest, or set CreateNamespace=true",
@@ -239,7 +246,7 @@ fn definitions(set: &Set<'_>, number: usize, rows: &[Row], found: &mut Vec<Found
         let mut finding = finding(
             &set.manifests[row.manifest],
             Severity::Warn,
-            "other-application",
+            &OTHER_APPLICATION,
             "something this needs is created by another Application, and nothing orders two Applications",
             format!("its definition {} is created by {application}, in no order with this", definition.object.name),
         );

@@ -24,10 +24,44 @@ pub struct Document<'a> {
 }
 
 /// Why a document cannot be judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It is not YAML.
+    BadYaml,
+    /// A key stands in a mapping twice.
+    DuplicateKey,
+    /// It is too large, or grows too large.
+    TooLarge,
+    /// It is a template that was not rendered.
+    Template,
+    /// It is not a Kubernetes object.
+    NoObject,
+    /// It belongs to none of the Applications that are known.
+    NoApplication,
+    /// Its file cannot be read.
+    File,
+}
+
+impl Fault {
+    /// As it stands in reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::BadYaml => "bad-yaml",
+            Self::DuplicateKey => "duplicate-key",
+            Self::TooLarge => "too-large",
+            Self::Template => "template",
+            Self::NoObject => "no-object",
+            Self::NoApplication => "no-application",
+            Self::File => "unreadable-file",
+        }
+    }
+}
+
+/// Why a document cannot be judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// What kind of problem: `bad-yaml`, `template`, `duplicate-key`, `too-large` or `no-object`.
-    pub check: &'static str,
+    pub check: Fault,
     /// What is wrong and what to do, in one sentence.
     pub text: String,
     /// Line of the stream, from 1; 0 if the stream as a whole is meant.
@@ -127,7 +161,7 @@ impl<'a> Document<'a> {
     pub fn parse(&self) -> Result<Value, Problem> {
         if self.text.len() > MAX_BYTES {
             return Err(Problem {
-                check: "too-large",
+                check: Fault::TooLarge,
                 text: format!("the document is larger than {} MiB; split it", MAX_BYTES >> 20),
                 line: self.lines_before + 1,
                 column: 1,
@@ -163,31 +197,31 @@ impl<'a> Document<'a> {
         }
         let (check, text) = match cause {
             Error::DuplicateMappingKey { key: Some(key), .. } => {
-                ("duplicate-key", format!("the key `{key}` is there twice; only one of them would count"))
+                (Fault::DuplicateKey, format!("the key `{key}` is there twice; only one of them would count"))
             }
             Error::DuplicateMappingKey { .. } => {
-                ("duplicate-key", "a key is there twice; only one of them would count".to_owned())
+                (Fault::DuplicateKey, "a key is there twice; only one of them would count".to_owned())
             }
             Error::Budget { .. }
             | Error::AliasReplayLimitExceeded { .. }
             | Error::AliasExpansionLimitExceeded { .. }
             | Error::AliasReplayStackDepthExceeded { .. }
             | Error::AliasReplayCounterOverflow { .. } => (
-                "too-large",
+                Fault::TooLarge,
                 format!(
                     "its aliases or its nesting grow out of all proportion (more than {MAX_FROM_ALIASES} nodes from \
                      aliases, or deeper than {MAX_DEPTH}); write it out"
                 ),
             ),
-            Error::RecursiveReferencesRequireWeakTypes { .. } => ("bad-yaml", RECURSIVE_ALIAS.to_owned()),
+            Error::RecursiveReferencesRequireWeakTypes { .. } => (Fault::BadYaml, RECURSIVE_ALIAS.to_owned()),
             other => {
                 if let Some((line, column)) = self.unrendered() {
-                    return Problem { check: "template", text: UNRENDERED.to_owned(), line, column };
+                    return Problem { check: Fault::Template, text: UNRENDERED.to_owned(), line, column };
                 }
                 // The place is said beside the message.
                 let text = other.to_string();
                 let text = text.split(" at line ").next().unwrap_or_default().replace('\n', " ");
-                ("bad-yaml", format!("it is no YAML: {text}"))
+                (Fault::BadYaml, format!("it is no YAML: {text}"))
             }
         };
         Problem { check, text, line, column }
@@ -216,7 +250,7 @@ mod tests {
     fn problem(text: &str) -> (&'static str, u32, u32) {
         let problem = documents(text).find_map(|document| document.parse().err()).unwrap();
         assert!(!problem.text.contains('\n') && !problem.text.is_empty(), "{}", problem.text);
-        (problem.check, problem.line, problem.column)
+        (problem.check.as_str(), problem.line, problem.column)
     }
 
     #[test]

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::manifest::Manifest;
 use crate::{
+    catalog::sync_wave::{BAD_IGNORE, META},
     decision::{Finding, Severity},
     report::ReportFinding,
-    rules::sync_wave::{CHECKS, META},
 };
 
 /// Annotation of an object that names checks and why they do not matter for it: `check: reason`, several separated by
@@ -31,7 +31,7 @@ impl<'a> Ignored<'a> {
         for entry in text.split([';', '\n']).map(str::trim).filter(|entry| !entry.is_empty()) {
             let (check, reason) = entry.split_once(':').map_or((entry, ""), |(check, reason)| (check.trim(), reason));
             let check = check.strip_prefix("sync-wave/").unwrap_or(check);
-            if !CHECKS.contains(&check) {
+            if META.check(check).is_none() {
                 ignored.faults.push(format!("`{check}` is no check"));
             } else if reason.trim().is_empty() {
                 ignored.faults.push(format!("`{check}` has no reason, so that it counts all the same"));
@@ -44,7 +44,7 @@ impl<'a> Ignored<'a> {
 
     /// Whether a finding of the object does not matter.
     pub fn covers(&mut self, finding: &Finding) -> bool {
-        let found = self.checks.iter().position(|check| *check == finding.check);
+        let found = self.checks.iter().position(|check| *check == finding.check.id);
         self.used.extend(found);
         found.is_some()
     }
@@ -55,8 +55,7 @@ impl<'a> Ignored<'a> {
         self.faults.extend(unused.map(|(_, check)| format!("`{check}` finds nothing here any more")));
         let faults = self.faults.into_iter().map(|fault| {
             let summary = "an entry of the annotation that ignores findings has no effect";
-            Finding::new(&META, Severity::Warn, manifest.object.clone(), summary)
-                .check("bad-ignore")
+            Finding::new(&BAD_IGNORE, Severity::Warn, manifest.object.clone(), summary)
                 .detail(format!("{LINT_IGNORE}: {fault}"))
                 .remedy("write `check: reason`, several separated by semicolons")
                 .on_annotation(LINT_IGNORE)

@@ -1,13 +1,11 @@
 //! The objects of a stream.
 
-use std::cell::OnceCell;
-
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use serde_saphyr::{Location, Spanned};
 
 use super::{
-    document::{Document, Problem, UNRENDERED, documents},
+    document::{Document, Fault, Problem, UNRENDERED, documents},
     tree::{self, Node},
 };
 use crate::{
@@ -123,7 +121,7 @@ pub fn read(input: usize, text: &str, manifests: &mut Vec<Manifest>, problems: &
             items: Vec::new(),
         };
         if !value.is_null() {
-            objects(&Source::new(document), value, &written, manifests, problems);
+            objects(&mut Source::new(document), value, &written, manifests, problems);
         }
     }
 }
@@ -131,22 +129,23 @@ pub fn read(input: usize, text: &str, manifests: &mut Vec<Manifest>, problems: &
 /// A document, and where its parts stand once somebody asked. A large list asks for many of its items.
 struct Source<'a> {
     document: Document<'a>,
-    tree: OnceCell<Option<Spanned<Node>>>,
+    tree: Option<Option<Spanned<Node>>>,
 }
 
 impl<'a> Source<'a> {
     fn new(document: Document<'a>) -> Self {
-        Self { document, tree: OnceCell::new() }
+        Self { document, tree: None }
     }
 
     /// The object below `items`, and where it begins.
-    fn below(&self, items: &[usize]) -> Option<(&Node, Location)> {
-        tree::below(self.tree.get_or_init(|| self.document.tree()).as_ref()?, items)
+    fn below(&mut self, items: &[usize]) -> Option<(&Node, Location)> {
+        let Self { document, tree } = self;
+        tree::below(tree.get_or_insert_with(|| document.tree()).as_ref()?, items)
     }
 }
 
 fn objects(
-    source: &Source<'_>,
+    source: &mut Source<'_>,
     mut value: Value,
     written: &Written,
     manifests: &mut Vec<Manifest>,
@@ -175,21 +174,21 @@ fn objects(
     }
 }
 
-fn problem(source: &Source<'_>, written: &Written, field: &str, text: String) -> Problem {
-    let document = &source.document;
-    if let Some((line, column)) = document.unrendered() {
-        return Problem { check: "template", text: UNRENDERED.to_owned(), line, column };
+fn problem(source: &mut Source<'_>, written: &Written, field: &str, text: String) -> Problem {
+    let lines_before = source.document.lines_before;
+    if let Some((line, column)) = source.document.unrendered() {
+        return Problem { check: Fault::Template, text: UNRENDERED.to_owned(), line, column };
     }
     let place = source.below(&written.items).and_then(|(node, at)| {
         let place = tree::locate(node, at, field);
         Some((u32::try_from(place.line()).ok()?, u32::try_from(place.column()).ok()?))
     });
     let (line, column) = place.unwrap_or((1, 1));
-    Problem { check: "no-object", text, line: document.lines_before.saturating_add(line), column }
+    Problem { check: Fault::NoObject, text, line: lines_before.saturating_add(line), column }
 }
 
 /// Decodes one object; where that fails, the field at fault and why.
-fn manifest(source: &Source<'_>, mut value: Value, written: &Written) -> Result<Manifest, (&'static str, String)> {
+fn manifest(source: &mut Source<'_>, mut value: Value, written: &Written) -> Result<Manifest, (&'static str, String)> {
     if !value.is_object() {
         return Err(("", "it is no Kubernetes object: no keys at all".to_owned()));
     }
@@ -233,16 +232,17 @@ fn manifest(source: &Source<'_>, mut value: Value, written: &Written) -> Result<
 
 /// Makes texts of annotations that are none, so that their meaning can be judged all the same, and names those that place
 /// an object in a sync. The API server reads nothing as an empty text; it refuses everything else.
-fn mend_annotations(source: &Source<'_>, value: &mut Value, written: &Written) -> Vec<String> {
+fn mend_annotations(source: &mut Source<'_>, value: &mut Value, written: &Written) -> Vec<String> {
     let mut wrong = Vec::new();
     let Some(Value::Object(annotations)) = value.pointer_mut("/metadata/annotations") else { return wrong };
     for (key, value) in annotations.iter_mut().filter(|(_, value)| !value.is_string()) {
         let mut text = if value.is_null() { String::new() } else { value.to_string() };
         if !value.is_null() && ANNOTATIONS.contains(&key.as_str()) {
             // A parser makes 10.0 of `010` and `true` of `yes`: people know what they wrote.
+            let whole = source.document.text;
             let own = source
                 .below(&written.items)
-                .and_then(|(node, _)| tree::scalar(source.document.text, node, &["metadata", "annotations", key]));
+                .and_then(|(node, _)| tree::scalar(whole, node, &["metadata", "annotations", key]));
             if let Some(own) = own {
                 text = own;
             }

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use self::ignore::Ignored;
 pub use self::{
     application::Application,
-    document::{Document, Problem, RECURSIVE_ALIAS, documents},
+    document::{Document, Fault, Problem, RECURSIVE_ALIAS, documents},
     graph::{dot, mermaid},
     ignore::{Baseline, BaselineError, LINT_IGNORE},
     manifest::{Input, Manifest},
@@ -72,7 +72,7 @@ pub fn unreadable(name: &str, problem: Problem) -> ReportFinding {
     let Problem { check, text, line, column } = problem;
     ReportFinding {
         rule: UNREADABLE.id,
-        check: check.into(),
+        check: check.as_str().into(),
         severity: Severity::Deny,
         mode: None,
         effect: None,

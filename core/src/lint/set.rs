@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::{
     application::Application,
-    document::Problem,
+    document::{Fault, Problem},
     manifest::{Input, Manifest},
 };
 use crate::{
@@ -159,7 +159,7 @@ fn assign(manifests: &mut Vec<Manifest>, inputs: &[Input], applications: &[Appli
                  each by itself",
                 names.join(", ")
             );
-            (input, Problem { check: "no-application", text, line: 0, column: 0 })
+            (input, Problem { check: Fault::NoApplication, text, line: 0, column: 0 })
         })
         .collect()
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::{Comparison, ListEntry, SharedObject, migration, whole};
 use crate::{
     argo::{Application, Class, Marker, sync_options::is_kept, tracking},
-    deletion::{Inputs, Item, Plan, Root, Via},
+    deletion::{self, Inputs, Item, Plan, Root, Via},
     facts::{Facts, Reading},
     inventory::{App, AppId, Held, Key, LOCAL},
     object::{ObjectMeta, ObjectRef},
@@ -19,7 +19,7 @@ pub fn compare_applications(inputs: Inputs<'_>, facts: &mut Facts, a: AppId, b: 
     let mut comparison = Comparison { a: from.path(), b: to.path(), ..Comparison::default() };
     // All questions are asked at once, so that their answers come in one round.
     let texts = (whole(facts, from, &mut comparison.notes), whole(facts, to, &mut comparison.notes));
-    let plan = Plan::new(inputs, facts, &Root::Known(a), &HashSet::new(), None);
+    let plan = deletion::build(inputs, facts, &Root::Known(a), &HashSet::new(), None);
     let (Some(from_text), Some(to_text)) = texts else { return comparison };
     let (Ok(from_whole), Ok(to_whole)) = (
         serde_json::from_str::<Application<'_>>(from_text.get()),

@@ -38,7 +38,7 @@ impl Policy {
                 .find(|((from, _), (to, _))| to < from)
                 .map(|((from, _), (to, decided_by))| Weakening { rule, from, to, decided_by })
         };
-        RuleKey::ALL.into_iter().filter_map(weakening).collect()
+        RuleKey::ALL.iter().copied().filter_map(weakening).collect()
     }
 
     /// Every mode `rule` can have in a Namespace with these labels, with the line of the policy that says so. A line that

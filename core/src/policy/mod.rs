@@ -167,22 +167,14 @@ impl Policy {
     pub fn may_refuse(&self) -> bool {
         let enforces = |mode: Option<Mode>| mode == Some(Mode::Enforce);
         self.ceiling == Mode::Enforce
-            && RuleKey::ALL.into_iter().any(|rule| {
+            && RuleKey::ALL.iter().copied().any(|rule| {
                 enforces(Some(self.configured(rule)))
                     || self.overrides.iter().any(|(_, modes)| enforces(modes.of(rule)))
             })
     }
 
     fn configured(&self, rule: RuleKey) -> Mode {
-        let rules = &self.spec.rules;
-        match rule {
-            RuleKey::SharedClaim => rules.shared_claim.mode,
-            RuleKey::SharedUpdate => rules.shared_update.mode,
-            RuleKey::NamespaceApproval => rules.namespace_approval.mode,
-            RuleKey::SyncWave => rules.sync_wave.mode,
-            RuleKey::RuntimeDependency => rules.runtime_dependency.mode,
-            RuleKey::ControlPlane => rules.control_plane.mode,
-        }
+        self.spec.rules.mode_of(rule)
     }
 
     /// The mode of `rule` for `subject` at `now`. Exemptions come first, then the first matching override that names the
@@ -293,43 +285,6 @@ fn exemption(entry: &schema::Exemption, index: usize) -> Result<Exemption, Polic
     }
     let matcher = Matcher::new(&entry.matches, &field("match"))?;
     Ok(Exemption { name: entry.name.clone(), rules: entry.rules.clone(), until, matcher })
-}
-
-impl RuleKey {
-    /// Every rule.
-    pub const ALL: [Self; 6] = [
-        Self::SharedClaim,
-        Self::SharedUpdate,
-        Self::NamespaceApproval,
-        Self::SyncWave,
-        Self::RuntimeDependency,
-        Self::ControlPlane,
-    ];
-
-    /// As it is written in a policy.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::SharedClaim => "sharedClaim",
-            Self::SharedUpdate => "sharedUpdate",
-            Self::NamespaceApproval => "namespaceApproval",
-            Self::SyncWave => "syncWave",
-            Self::RuntimeDependency => "runtimeDependency",
-            Self::ControlPlane => "controlPlane",
-        }
-    }
-}
-
-impl schema::Modes {
-    fn of(&self, rule: RuleKey) -> Option<Mode> {
-        match rule {
-            RuleKey::SharedClaim => self.shared_claim,
-            RuleKey::SharedUpdate => self.shared_update,
-            RuleKey::NamespaceApproval => self.namespace_approval,
-            RuleKey::SyncWave => self.sync_wave,
-            RuleKey::RuntimeDependency => self.runtime_dependency,
-            RuleKey::ControlPlane => self.control_plane,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use kube_derive::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::catalog::RuleKey;
+
 /// What the guard decides and how strictly. One object named `default` governs a cluster.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[kube(
@@ -97,23 +99,57 @@ impl std::str::FromStr for Mode {
     }
 }
 
-/// Mode and options of each rule.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Rules {
-    /// Deletes that take what another Application claims.
-    pub shared_claim: SharedClaim,
-    /// Updates that take something away from an object several Applications claim.
-    pub shared_update: OnlyMode,
-    /// Namespaces that go without an approval.
-    pub namespace_approval: NamespaceApproval,
-    /// Hooks whose phase and wave can never work.
-    pub sync_wave: SyncWave,
-    /// Workloads that lose their ServiceAccount or its rights.
-    pub runtime_dependency: OnlyMode,
-    /// Argo CD's own definitions, projects and namespaces.
-    pub control_plane: OnlyMode,
+/// The parts of the policy that have a field for each rule.
+macro_rules! fields {
+    (
+        keyed {$(
+            $(#[doc = $doc:literal])*
+            $field:ident, $variant:ident, $id:literal {
+                key: $key:literal,
+                options: $options:ty,
+                $($rest:tt)*
+            }
+        )*}
+        other { $($other:tt)* }
+    ) => {
+        /// Mode and options of each rule.
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+        pub struct Rules {
+            $($(#[doc = $doc])* pub $field: $options,)*
+        }
+
+        impl Rules {
+            /// The mode of a rule.
+            pub fn mode_of(&self, rule: RuleKey) -> Mode {
+                match rule {
+                    $(RuleKey::$variant => self.$field.mode,)*
+                }
+            }
+        }
+
+        /// A mode for some rules.
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+        pub struct Modes {
+            $(
+                #[doc = concat!("Mode of `", $id, "`.")]
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub $field: Option<Mode>,
+            )*
+        }
+
+        impl Modes {
+            /// The mode of a rule, if one is given.
+            pub fn of(&self, rule: RuleKey) -> Option<Mode> {
+                match rule {
+                    $(RuleKey::$variant => self.$field,)*
+                }
+            }
+        }
+    };
 }
+crate::catalog::with_rules!(fields);
 
 /// A rule without options.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -262,48 +298,6 @@ pub struct Override {
     pub matches: Match,
     /// The mode of each rule there.
     pub modes: Modes,
-}
-
-/// A mode for some rules.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Modes {
-    /// Mode of `shared-claim`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub shared_claim: Option<Mode>,
-    /// Mode of `shared-update`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub shared_update: Option<Mode>,
-    /// Mode of `namespace-approval` and `approval-integrity`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub namespace_approval: Option<Mode>,
-    /// Mode of `sync-wave`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sync_wave: Option<Mode>,
-    /// Mode of `runtime-dependency`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub runtime_dependency: Option<Mode>,
-    /// Mode of `control-plane`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub control_plane: Option<Mode>,
-}
-
-/// The key of a rule in the policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum RuleKey {
-    /// `shared-claim`.
-    SharedClaim,
-    /// `shared-update`.
-    SharedUpdate,
-    /// `namespace-approval`, and with it `approval-integrity`.
-    NamespaceApproval,
-    /// `sync-wave`.
-    SyncWave,
-    /// `runtime-dependency`.
-    RuntimeDependency,
-    /// `control-plane`.
-    ControlPlane,
 }
 
 /// What is left alone, until when and why.

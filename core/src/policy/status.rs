@@ -74,7 +74,11 @@ impl GuardPolicyStatus {
         };
         Self {
             observed_generation: observed.generation,
-            modes: RuleKey::ALL.into_iter().map(|rule| (rule.as_str().to_owned(), policy.base_mode(rule))).collect(),
+            modes: RuleKey::ALL
+                .iter()
+                .copied()
+                .map(|rule| (rule.as_str().to_owned(), policy.base_mode(rule)))
+                .collect(),
             conditions: vec![
                 condition(READY, ready),
                 condition(CLAIMS_SYNCED, synced),

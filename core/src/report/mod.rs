@@ -138,7 +138,7 @@ impl ReportFinding {
     pub fn new(finding: &Finding) -> Self {
         Self {
             rule: finding.rule.id.into(),
-            check: finding.check.into(),
+            check: finding.check.id.into(),
             severity: finding.severity,
             mode: None,
             effect: None,

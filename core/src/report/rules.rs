@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::rules::{RULES, RuleMeta};
+use crate::catalog::{self, RuleMeta};
 
 /// A rule, or another kind of check that a command makes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +25,8 @@ impl Rule {
 
     /// Its page in Markdown, where this program carries it.
     pub fn page(&self) -> Option<&'static str> {
-        PAGES.iter().find(|(docs, _)| *docs == self.docs).map(|(_, page)| *page)
+        let of_rules = catalog::ALL.iter().map(|rule| (rule.docs, rule.page));
+        of_rules.chain(PAGES.iter().copied()).find(|(docs, _)| *docs == self.docs).map(|(_, page)| page)
     }
 }
 
@@ -37,21 +38,13 @@ impl From<&'static RuleMeta> for Rule {
 
 /// Every rule that judges requests.
 pub fn known_rules() -> Vec<Rule> {
-    RULES.iter().map(|rule| Rule::from(rule.meta())).collect()
+    catalog::ALL.iter().copied().map(Rule::from).collect()
 }
 
-/// The pages, carried along: whoever reads a report in a code scanner has no repository at hand.
+/// Pages of other checks that commands make.
 const PAGES: &[(&str, &str)] = &[
     ("docs/audit.md", include_str!("../../../docs/audit.md")),
     ("docs/lint.md", include_str!("../../../docs/lint.md")),
-    ("docs/rules/shared-claim.md", include_str!("../../../docs/rules/shared-claim.md")),
-    ("docs/rules/namespace-approval.md", include_str!("../../../docs/rules/namespace-approval.md")),
-    ("docs/rules/approval-integrity.md", include_str!("../../../docs/rules/approval-integrity.md")),
-    ("docs/rules/shared-update.md", include_str!("../../../docs/rules/shared-update.md")),
-    ("docs/rules/sync-wave.md", include_str!("../../../docs/rules/sync-wave.md")),
-    ("docs/rules/runtime-dependency.md", include_str!("../../../docs/rules/runtime-dependency.md")),
-    ("docs/rules/control-plane.md", include_str!("../../../docs/rules/control-plane.md")),
-    ("docs/rules/policy.md", include_str!("../../../docs/rules/policy.md")),
 ];
 
 #[cfg(test)]

@@ -10,9 +10,11 @@ mod tests;
 
 use jiff::Timestamp;
 
-use super::{Context, Rule, RuleMeta};
+use super::{Context, Rule};
 use crate::{
-    admission::{Object, Operation, Request},
+    admission::{Object, Request},
+    catalog::RuleMeta,
+    catalog::approval_integrity::{self as checks, META},
     decision::{Finding, Severity},
     facts::{AccessQuestion, Facts, Reading},
     namespace::approval::{
@@ -21,14 +23,6 @@ use crate::{
     },
     object::ObjectMeta,
     policy::{BREAK_GLASS, RuleKey, Scope, Subject},
-};
-
-static META: RuleMeta = RuleMeta {
-    id: "approval-integrity",
-    key: Some(RuleKey::NamespaceApproval),
-    summary: "Approvals, exempting labels and the break-glass key are written only by those who may",
-    docs: "docs/rules/approval-integrity.md",
-    operations: &[Operation::Create, Operation::Update],
 };
 
 /// The rule.
@@ -72,12 +66,11 @@ fn created(cx: &Context<'_>, new: &ObjectMeta, findings: &mut Vec<Finding>) {
     if let Some(key) = APPROVAL_KEYS.into_iter().find(|key| new.annotation(key).is_some()) {
         findings.push(
             Finding::new(
-                &META,
+                &checks::APPROVAL_AT_CREATION,
                 Severity::Warn,
                 cx.request.target.clone(),
                 "an approval that a Namespace is created with never counts",
             )
-            .check("approval-at-creation")
             .detail(format!("{key} on a new Namespace never counts; approve {} when it is to go", new.name)),
         );
     }
@@ -108,12 +101,11 @@ fn approval(cx: &Context<'_>, facts: &mut Facts, old: &ObjectMeta, new: &ObjectM
     for problem in problems {
         let [ours, kubectl] = how_to_approve(old, cx.now, cx.policy);
         let finding = Finding::new(
-            &META,
+            &checks::APPROVAL,
             Severity::Deny,
             cx.request.target.clone(),
             "an approval is written whole, in the approver's own name and by someone who may approve",
         )
-        .check("approval")
         .detail(format!("Namespace {}: {problem}", old.name));
         let [first, second] = if lacks_right { how_to_get_the_right(&old.name) } else { [ours, kubectl] };
         findings.push(finding.remedy(first).remedy(second));
@@ -182,12 +174,11 @@ fn labels(cx: &Context<'_>, facts: &mut Facts, old: &ObjectMeta, new: &ObjectMet
     for weakening in weaker {
         let [check, grant] = how_to_get_the_right(&old.name);
         let mut finding = Finding::new(
-            &META,
+            &checks::EXEMPTING_LABEL,
             Severity::Deny,
             cx.request.target.clone(),
             "a label that takes a Namespace out of a rule's reach is changed only by someone who may approve its deletion",
         )
-        .check("exempting-label")
         .detail(format!(
             "Namespace {}: {} would be {} instead of {} ({}), and {why}",
             old.name,
@@ -234,12 +225,11 @@ fn break_glass(cx: &Context<'_>, findings: &mut Vec<Finding>) {
         (format!("{user} is in none of its groups ({groups})"), format!("ask a member of {groups}"))
     };
     let mut finding = Finding::new(
-        &META,
+        &checks::BREAK_GLASS,
         Severity::Deny,
         cx.request.target.clone(),
         format!("only members of the configured groups may write {BREAK_GLASS}"),
     )
-    .check("break-glass")
     .detail(format!("{BREAK_GLASS} on {}: {who}", cx.request.target))
     .remedy(remedy);
     finding.key = Some(strictest(cx));
@@ -256,7 +246,8 @@ fn strictest(cx: &Context<'_>) -> RuleKey {
         user: &cx.request.user.username,
     };
     RuleKey::ALL
-        .into_iter()
+        .iter()
+        .copied()
         .max_by_key(|key| cx.policy.resolve(*key, &subject, cx.now).mode)
         .unwrap_or(RuleKey::NamespaceApproval)
 }

@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::RuleMeta;
 use crate::{
     admission::{Operation, Request},
+    catalog::RuleMeta,
     decision::{BrokenGlass, Finding, Severity, mode_of},
     deletion::{Deletion, Inputs, Stored},
     inventory::Inventory,
@@ -52,8 +52,7 @@ impl<'a> Context<'a> {
         };
         let summary =
             format!("cascade-guard is not ready: its caches of Applications are still being filled, so {consequence}");
-        let finding = Finding::new(rule, severity, target.clone(), summary)
-            .check("not-ready")
+        let finding = Finding::new(rule.not_ready, severity, target.clone(), summary)
             .detail(format!("{target} cannot be judged before the caches are in sync"))
             .remedy("kubectl -n cascade-guard get pods   # shows whether it becomes ready; try again in a few seconds");
         Some(finding)

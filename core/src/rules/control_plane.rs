@@ -4,25 +4,18 @@ mod projects;
 
 use std::fmt;
 
-use super::{Context, Rule, RuleMeta, namespace_approval};
+use super::{Context, Rule, namespace_approval};
 use crate::{
-    admission::{Operation, Request},
+    admission::Request,
     argo::config::{SECRET_TYPE, cluster_secret},
+    catalog::RuleMeta,
+    catalog::control_plane::{CLUSTER_SECRET, DEFINITION, META, NAMESPACE},
     decision::{Finding, Severity},
     deletion::{Deletion, Fate, Item, Via, find_name},
     facts::{Facts, Reading},
     inventory::{App, AppId, LOCAL},
     namespace::approval::{Approval, Problem, remedies},
     object::{ARGO_GROUP, ObjectMeta, ObjectRef},
-    policy::RuleKey,
-};
-
-static META: RuleMeta = RuleMeta {
-    id: "control-plane",
-    key: Some(RuleKey::ControlPlane),
-    summary: "what Argo CD stands on (definitions, projects, its namespaces) is not deleted from under it",
-    docs: "docs/rules/control-plane.md",
-    operations: &[Operation::Delete],
 };
 
 /// What it does: refuses the delete of Argo CD's own definitions while an instance exists, of an AppProject that
@@ -151,12 +144,11 @@ fn definition(cx: &Context<'_>, object: &ObjectRef, findings: &mut Vec<Finding>)
     }
     findings.push(
         Finding::new(
-            &META,
+            &DEFINITION,
             Severity::Deny,
             object.clone(),
             "a definition of Argo CD would take every object of its kind along, without a review",
         )
-        .check("definition")
         .detail(format!("{object} takes {}{what_follows}", count(instances, plural)))
         .remedy(format!("kubectl get {name} -A   # delete these first, each is judged by itself"))
         .remedy("kubectl apply --server-side -f CRD.yaml   # renews a definition, without a delete"),
@@ -211,12 +203,11 @@ fn namespace(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, item: &It
     }
     let severity = if problems.is_empty() { Severity::Warn } else { Severity::Deny };
     let mut finding = Finding::new(
-        &META,
+        &NAMESPACE,
         severity,
         object.clone(),
         "a Namespace that Argo CD or Applications live in goes only when it was approved",
     )
-    .check("namespace")
     .detail(format!("{object}: {}", parts.join("; ")));
     Approval::read(&meta).by.clone_into(&mut finding.approved_by);
     finding.remedies.extend(remedies(&meta, cx.now, cx.policy, &problems));
@@ -254,17 +245,21 @@ fn registration(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, item: 
         return;
     }
     findings.push(
-        Finding::new(&META, Severity::Warn, object.clone(), "Applications deploy to a cluster that would be forgotten")
-            .check("cluster-secret")
-            .detail(format!(
-                "{object}: {} to {}; deleted without it they leave everything behind: {}",
-                if users.len() == 1 {
-                    "1 Application deploys".to_owned()
-                } else {
-                    format!("{} Applications deploy", users.len())
-                },
-                cluster,
-                named(users.iter().copied())
-            )),
+        Finding::new(
+            &CLUSTER_SECRET,
+            Severity::Warn,
+            object.clone(),
+            "Applications deploy to a cluster that would be forgotten",
+        )
+        .detail(format!(
+            "{object}: {} to {}; deleted without it they leave everything behind: {}",
+            if users.len() == 1 {
+                "1 Application deploys".to_owned()
+            } else {
+                format!("{} Applications deploy", users.len())
+            },
+            cluster,
+            named(users.iter().copied())
+        )),
     );
 }

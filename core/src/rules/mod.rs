@@ -17,27 +17,7 @@ pub mod sync_wave;
 mod testing;
 
 pub use self::context::Context;
-use crate::{
-    admission::{Operation, Request},
-    decision::Finding,
-    facts::Facts,
-    policy::RuleKey,
-};
-
-/// What a rule is called and what it is about. Metrics labels, policy keys, messages and help texts come from here.
-#[derive(Debug)]
-pub struct RuleMeta {
-    /// Stable id, as it stands in messages, metrics and annotations.
-    pub id: &'static str,
-    /// Its key in the policy; `None` for a rule that no policy can weaken.
-    pub key: Option<RuleKey>,
-    /// One line for people.
-    pub summary: &'static str,
-    /// Its page, below the root of the repository.
-    pub docs: &'static str,
-    /// The operations it judges.
-    pub operations: &'static [Operation],
-}
+use crate::{admission::Request, catalog::RuleMeta, decision::Finding, facts::Facts};
 
 /// One rule.
 pub trait Rule: Sync {

@@ -1,8 +1,13 @@
 //! `namespace-approval`: a Namespace goes only after someone who may say so has said so.
 
-use super::{Context, Rule, RuleMeta};
+use super::{Context, Rule};
 use crate::{
-    admission::{Operation, Request},
+    admission::Request,
+    catalog::RuleMeta,
+    catalog::{
+        Check,
+        namespace_approval::{CONTENT, META, NOT_APPROVED, NOT_READ, OBSTACLE},
+    },
     decision::{Finding, Severity},
     deletion::{Deletion, Fate, Stored, Via},
     facts::{Facts, Reading},
@@ -12,15 +17,7 @@ use crate::{
         content,
     },
     object::{ObjectMeta, ObjectRef},
-    policy::{Mode, RuleKey},
-};
-
-static META: RuleMeta = RuleMeta {
-    id: "namespace-approval",
-    key: Some(RuleKey::NamespaceApproval),
-    summary: "a Namespace goes only with a valid approval on it",
-    docs: "docs/rules/namespace-approval.md",
-    operations: &[Operation::Delete],
+    policy::Mode,
 };
 
 /// What it does: refuses the delete of a Namespace, alone or inside any deletion plan, that carries no valid approval.
@@ -73,7 +70,7 @@ impl Rule for NamespaceApproval {
                     findings.extend(refusal);
                 }
                 Some(Err(reason)) => {
-                    let mut finding = Finding::new(&META, Severity::Deny, object.clone(), SUMMARY)
+                    let mut finding = Finding::new(&NOT_APPROVED, Severity::Deny, object.clone(), SUMMARY)
                         .detail(format!("{object}: whether it was approved cannot be read ({reason})"))
                         .remedy("try again; if it stays so, look at the log of cascade-guard");
                     finding.scopes = deletion.scopes(&object);
@@ -113,8 +110,8 @@ fn judge(cx: &Context<'_>, deletion: &Deletion, object: &ObjectRef, meta: &Objec
         return None;
     }
     let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    let mut finding =
-        Finding::new(&META, Severity::Deny, object.clone(), SUMMARY).detail(format!("{object}: {}", said.join("; ")));
+    let mut finding = Finding::new(&NOT_APPROVED, Severity::Deny, object.clone(), SUMMARY)
+        .detail(format!("{object}: {}", said.join("; ")));
     finding.remedies.extend(remedies(meta, cx.now, cx.policy, &problems));
     finding.scopes = deletion.scopes(object);
     Approval::read(meta).by.clone_into(&mut finding.approved_by);
@@ -145,33 +142,33 @@ fn look_into(
     findings: &mut Vec<Finding>,
 ) {
     let object = ObjectRef::namespace(&meta.name);
-    let warning = |check: &'static str, detail: String| {
+    let warning = |check: &'static Check, detail: String| {
         let mut finding =
-            Finding::new(&META, Severity::Warn, object.clone(), "what is in the Namespace").check(check).detail(detail);
+            Finding::new(check, Severity::Warn, object.clone(), "what is in the Namespace").detail(detail);
         finding.scopes = deletion.scopes(&object);
         finding
     };
-    if cx.mode_of(&warning("", String::new())) == Mode::Off {
+    if cx.mode_of(&warning(&CONTENT, String::new())) == Mode::Off {
         return;
     }
     let raw = cx.stored.map(Stored::raw).filter(|_| deletion.object == object);
     let Some(content) = content::survey(cx.inventory, facts, meta, raw, cx.thorough) else {
         return;
     };
-    findings.extend(content.obstacles().into_iter().map(|line| warning("obstacle", line)));
+    findings.extend(content.obstacles().into_iter().map(|line| warning(&OBSTACLE, line)));
     if let Some(refusal) = refusal {
         refusal.notes = content.notes(&meta.name);
         return;
     }
-    findings.extend(content.taken_along(&meta.name).map(|line| warning("content", line)));
-    let not_all = |line| warning("not-read", format!("what is in Namespace {} was not all read: {line}", meta.name));
+    findings.extend(content.taken_along(&meta.name).map(|line| warning(&CONTENT, line)));
+    let not_all = |line| warning(&NOT_READ, format!("what is in Namespace {} was not all read: {line}", meta.name));
     findings.extend(content.unread().map(not_all));
 }
 
 /// A Namespace on another cluster: nobody here can read its approval.
 fn elsewhere(cx: &Context<'_>, deletion: &Deletion, label: &str, cluster: &str) -> Finding {
     let mut finding =
-        Finding::new(&META, Severity::Warn, deletion.object.clone(), "a Namespace on another cluster goes too")
+        Finding::new(&NOT_APPROVED, Severity::Warn, deletion.object.clone(), "a Namespace on another cluster goes too")
             .detail(format!("{label} on {cluster} goes too; only the guard of that cluster can ask for an approval"));
     finding.scopes = deletion.scopes(&cx.request.target);
     finding

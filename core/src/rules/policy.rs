@@ -8,20 +8,14 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Context, Rule, RuleMeta};
+use super::{Context, Rule};
 use crate::{
-    admission::{Object, Operation, Request},
+    admission::{Object, Request},
+    catalog::RuleMeta,
+    catalog::policy::{META, UNUSABLE},
     decision::{Finding, Severity},
     facts::Facts,
     policy::{POLICY_GROUP, POLICY_KIND, Policy},
-};
-
-static META: RuleMeta = RuleMeta {
-    id: "policy",
-    key: None,
-    summary: "A GuardPolicy that cannot be applied is not stored",
-    docs: "docs/rules/policy.md",
-    operations: &[Operation::Create, Operation::Update],
 };
 
 /// The rule.
@@ -50,7 +44,7 @@ impl Rule for UsablePolicy {
         let Err(error) = Policy::from_object(new.raw.get()) else { return };
         let summary = "the policy cannot be applied as it is written";
         findings.push(
-            Finding::new(&META, Severity::Deny, cx.request.target.clone(), summary)
+            Finding::new(&UNUSABLE, Severity::Deny, cx.request.target.clone(), summary)
                 .detail(error.to_string())
                 .remedy("correct that field and apply it again; until then the policy in force stays as it is")
                 .remedy("kubectl explain guardpolicy.spec --recursive   # lists every field"),

@@ -9,24 +9,18 @@ use self::{
     losses::{ACCOUNT, Losses, Who},
     pods::Workloads,
 };
-use super::{Context, Rule, RuleMeta};
+use super::{Context, Rule};
 use crate::{
-    admission::{Operation, Request},
+    admission::Request,
     argo::Class,
+    catalog::RuleMeta,
+    catalog::runtime_dependency::{META, NOT_READ, RIGHTS_LOST},
     decision::{Finding, Severity},
     deletion::{Deletion, Explanation, Fate, Item, Plan, confirm},
     facts::Facts,
     inventory::LOCAL,
     object::{ObjectRef, RBAC_GROUP},
     policy::RuleKey,
-};
-
-static META: RuleMeta = RuleMeta {
-    id: "runtime-dependency",
-    key: Some(RuleKey::RuntimeDependency),
-    summary: "Pods that stay keep their ServiceAccount and its rights",
-    docs: "docs/rules/runtime-dependency.md",
-    operations: &[Operation::Delete],
 };
 
 /// What it does: looks for Pods that stay behind and run under a ServiceAccount that goes, or whose rights go.
@@ -151,7 +145,7 @@ fn finding(deletion: &Deletion, who: &Who, things: &[ObjectRef], workloads: &Wor
     };
     let verb = if workloads.count() == 1 { "loses" } else { "lose" };
     let mut finding = Finding::new(
-        &META,
+        &RIGHTS_LOST,
         Severity::Deny,
         first.clone(),
         "Pods that stay would lose their ServiceAccount or its rights, and nothing brings them back",
@@ -212,8 +206,7 @@ fn not_read(deletion: &Deletion, unread: &[String]) -> Option<Finding> {
     let more = if unread.len() > 1 { format!(" (and {} more reads)", unread.len() - 1) } else { String::new() };
     let summary = "whether Pods that stay need what goes could not be read";
     Some(
-        Finding::new(&META, Severity::Warn, deletion.object.clone(), summary)
-            .check("not-read")
+        Finding::new(&NOT_READ, Severity::Warn, deletion.object.clone(), summary)
             .detail(format!("not read, so Pods that stay may lose their rights: {first}{more}")),
     )
 }

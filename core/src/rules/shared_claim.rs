@@ -2,24 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::{Context, Rule, RuleMeta};
+use super::{Context, Rule};
 use crate::{
-    admission::{Operation, Request},
+    admission::Request,
     argo::Class,
+    catalog::RuleMeta,
+    catalog::shared_claim::{CLAIMED, META, STALE, TOO_LARGE, UNKNOWN},
     decision::{Finding, Severity},
     deletion::{Deletion, Explanation, Fate, Item, MAX_ITEMS, Via, is_sync_identity},
     facts::Facts,
     inventory::AppId,
     object::{ARGO_GROUP, ObjectRef},
-    policy::{OnUnknown, RuleKey},
-};
-
-static META: RuleMeta = RuleMeta {
-    id: "shared-claim",
-    key: Some(RuleKey::SharedClaim),
-    summary: "a delete must not take what another Application still claims",
-    docs: "docs/rules/shared-claim.md",
-    operations: &[Operation::Delete],
+    policy::OnUnknown,
 };
 
 /// What it does: builds the deletion plan and refuses the delete if an Application outside the plan claims an object in it.
@@ -87,7 +81,7 @@ fn single(cx: &Context<'_>, deletion: &Deletion, item: &Item) -> Finding {
     let claimants = paths(cx, &item.claimants);
     if let Some(policies) = deletion.ended_by() {
         return Finding::new(
-            &META,
+            &CLAIMED,
             Severity::Warn,
             object,
             "a hook that other Applications claim is deleted by its hook-delete-policy",
@@ -100,7 +94,7 @@ fn single(cx: &Context<'_>, deletion: &Deletion, item: &Item) -> Finding {
         .claimed_by(claimants);
     }
     if deletion.is_mere_replacement() {
-        return Finding::new(&META, Severity::Warn, object, "an object that several Applications claim is replaced")
+        return Finding::new(&CLAIMED, Severity::Warn, object, "an object that several Applications claim is replaced")
             .detail(format!(
                 "{} comes back in one Application's version; {} claims it too",
                 item.label(),
@@ -121,7 +115,7 @@ fn single(cx: &Context<'_>, deletion: &Deletion, item: &Item) -> Finding {
     if let Fate::DeletedAlthough(why) = &item.fate {
         detail = format!("{detail}; {why}");
     }
-    let mut finding = Finding::new(&META, Severity::Deny, object, summary(deletion)).detail(detail);
+    let mut finding = Finding::new(&CLAIMED, Severity::Deny, object, summary(deletion)).detail(detail);
     finding.remedies = remedies(cx, deletion, item, &claimants);
     finding.claimed_by(claimants)
 }
@@ -132,8 +126,7 @@ fn too_large(deletion: &Deletion, findings: &mut Vec<Finding>) {
         return;
     }
     findings.push(
-        Finding::new(&META, Severity::Deny, deletion.object.clone(), "this delete takes too much to be judged")
-            .check("too-large")
+        Finding::new(&TOO_LARGE, Severity::Deny, deletion.object.clone(), "this delete takes too much to be judged")
             .detail(format!(
                 "{} takes more than {MAX_ITEMS} objects along, {} Applications among them",
                 deletion.object,
@@ -148,8 +141,7 @@ fn unreadable(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>
     let Some(reason) = &deletion.unreadable else { return };
     let path = deletion.object.path();
     findings.push(
-        Finding::new(&META, on_unknown(cx), deletion.object.clone(), "what some Applications hold is not known")
-            .check("unknown")
+        Finding::new(&UNKNOWN, on_unknown(cx), deletion.object.clone(), "what some Applications hold is not known")
             .detail(format!("Application {path} cannot be read, so what its cascade takes is not known: {reason}"))
             .remedy(format!("argocd app delete {path} --cascade=false   # leaves everything in place")),
     );
@@ -172,7 +164,7 @@ fn several(cx: &Context<'_>, deletion: &Deletion, holder: &str, claimants: &[App
         Via::Namespace(ref name) => ObjectRef::namespace(name),
         _ => items[0].object.clone().unwrap_or_else(|| unnamed(items[0])),
     };
-    Finding::new(&META, Severity::Deny, object, summary(deletion))
+    Finding::new(&CLAIMED, Severity::Deny, object, summary(deletion))
         .detail(format!("{holder} takes {number} of {who} along ({})", kinds.join(", ")))
         .remedy(move_away(&who))
         .claimed_by(claimants)
@@ -265,8 +257,7 @@ fn unknown_claimants(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<F
         let Some(app) = cx.inventory.app(*id) else { continue };
         let path = app.path();
         findings.push(
-            Finding::new(&META, on_unknown(cx), deletion.object.clone(), "what some Applications want is not known")
-                .check("unknown")
+            Finding::new(&UNKNOWN, on_unknown(cx), deletion.object.clone(), "what some Applications want is not known")
                 .detail(format!("Application {path} was never compared and may claim what would go"))
                 .remedy(format!("argocd app get {path} --refresh   # wait until it was compared, then try again"))
                 .claimed_by(vec![path]),
@@ -281,12 +272,11 @@ fn unknown_lists(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Findi
         if taker.unknown {
             findings.push(
                 Finding::new(
-                    &META,
+                    &UNKNOWN,
                     on_unknown(cx),
                     deletion.object.clone(),
                     "what some Applications hold is not known",
                 )
-                .check("unknown")
                 .detail(format!(
                     "Application {path} was synced before, but lists nothing: what its cascade takes is not known"
                 ))
@@ -294,8 +284,7 @@ fn unknown_lists(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Findi
             );
         } else if let Some(why) = taker.distrust {
             findings.push(
-                Finding::new(&META, Severity::Warn, deletion.object.clone(), "a list may be out of date")
-                    .check("stale")
+                Finding::new(&STALE, Severity::Warn, deletion.object.clone(), "a list may be out of date")
                     .detail(format!("{path}: {why}; judged by its last list and last sync")),
             );
         }

@@ -10,24 +10,17 @@ mod losses;
 mod tests;
 
 use self::losses::losses;
-use super::{Context, Rule, RuleMeta};
+use super::{Context, Rule};
 use crate::{
-    admission::{Object, Operation, Request},
+    admission::{Object, Request},
     argo::{Marker, tracking::marker},
+    catalog::RuleMeta,
+    catalog::shared_update::{META, TAKEN_AWAY, UNREADABLE},
     decision::{Finding, Severity},
     deletion::is_sync_identity,
     facts::Facts,
     inventory::{App, Key, LOCAL},
     object::{ObjectMeta, ObjectRef, RBAC_GROUP},
-    policy::RuleKey,
-};
-
-static META: RuleMeta = RuleMeta {
-    id: "shared-update",
-    key: Some(RuleKey::SharedUpdate),
-    summary: "Updates that take something away from an object several Applications claim",
-    docs: "docs/rules/shared-update.md",
-    operations: &[Operation::Update],
 };
 
 /// Parts of the control plane that write what follows from other objects: aggregated rules, the bootstrap roles, and
@@ -66,12 +59,11 @@ impl Rule for SharedUpdate {
             let target = &cx.request.target;
             findings.push(
                 Finding::new(
-                    &META,
+                    &UNREADABLE,
                     Severity::Warn,
                     target.clone(),
                     "the object cannot be read, so nobody can tell what this takes away",
                 )
-                .check("unreadable")
                 .detail(format!("{target} cannot be read ({error}); nobody can tell what this takes away")),
             );
         }
@@ -115,7 +107,7 @@ fn shared_object(
     let wanted_by = listed(&paths);
     for loss in losses {
         let mut finding = Finding::new(
-            &META,
+            &TAKEN_AWAY,
             Severity::Deny,
             target.clone(),
             format!("this takes away from {target} what {wanted_by} may rely on"),

@@ -1,9 +1,9 @@
 //! Who empties `spec.finalizers` of a Terminating Namespace.
 
-use super::META;
 use crate::{
     admission::Object,
     body::{Body, Condition},
+    catalog::approval_integrity::FINALIZE,
     decision::{Finding, Severity},
     inventory::LOCAL,
     policy::Mode,
@@ -34,12 +34,11 @@ pub(super) fn finalize(cx: &Context<'_>, old: &Object<'_>, new: &Object<'_>, fin
     let severity = if mode == Mode::Enforce { Severity::Deny } else { Severity::Warn };
     let name = &old.meta.name;
     let mut finding = Finding::new(
-        &META,
+        &FINALIZE,
         severity,
         cx.request.target.clone(),
         "finalizing a Terminating Namespace by hand orphans what is still in it",
     )
-    .check("finalize")
     .detail(format!("finalizing Namespace {name} by hand orphans {}", remaining(cx, name, &before.conditions)))
     .remedy(format!("kubectl get namespace {name} -o jsonpath='{{.status.conditions}}'   # shows what holds it"))
     .remedy(

@@ -3,8 +3,9 @@
 
 use std::collections::HashSet;
 
-use super::{META, count, named};
+use super::{count, named};
 use crate::{
+    catalog::control_plane::{PROJECT, PROJECT_ORDER},
     decision::{Finding, Severity},
     deletion::{Deletion, Fate, Item, Plan, Via, confirm},
     facts::Facts,
@@ -54,20 +55,23 @@ pub(super) fn project(
         .collect();
     if !late.is_empty() {
         findings.push(
-            Finding::new(&META, Severity::Warn, object.clone(), "a project goes before the Applications that need it")
-                .check("project-order")
-                .detail(format!(
-                    "{object} is gone before {}; they hang: give it a lower sync wave or the finalizer {FINALIZER}",
-                    named(late.iter().copied())
-                )),
+            Finding::new(
+                &PROJECT_ORDER,
+                Severity::Warn,
+                object.clone(),
+                "a project goes before the Applications that need it",
+            )
+            .detail(format!(
+                "{object} is gone before {}; they hang: give it a lower sync wave or the finalizer {FINALIZER}",
+                named(late.iter().copied())
+            )),
         );
     }
 }
 
 fn used<'a>(object: &ObjectRef, users: impl ExactSizeIterator<Item = &'a App> + Clone) -> Finding {
     let example = users.clone().map(App::path).min().unwrap_or_default();
-    Finding::new(&META, Severity::Deny, object.clone(), "Applications still use a project that would go")
-        .check("project")
+    Finding::new(&PROJECT, Severity::Deny, object.clone(), "Applications still use a project that would go")
         .detail(format!(
             "{object} is used by {}; without it {} can neither be synced nor deleted",
             named(users.clone()),

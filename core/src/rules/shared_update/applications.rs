@@ -1,7 +1,7 @@
 //! Updates of Applications that take something away: prune is switched on while the list holds what another Application
 //! claims, or a child that two parents define is pointed elsewhere.
 
-use super::{META, claimants, listed, parties};
+use super::{claimants, listed, parties};
 use crate::{
     admission::Object,
     argo::{
@@ -11,6 +11,7 @@ use crate::{
         sync_options::{self, SYNC_OPTIONS},
         tracking::marker,
     },
+    catalog::shared_update::{PRUNE, REPOINTED},
     decision::{Finding, Severity},
     facts::{Facts, Reading},
     inventory::{App, LOCAL},
@@ -65,12 +66,11 @@ fn prune(
         }
         let (path, wanted_by) = (pruning.path(), listed(&others));
         let mut finding = Finding::new(
-            &META,
+            &PRUNE,
             Severity::Deny,
             object.clone(),
             format!("switching on prune for {path} deletes what other Applications claim"),
         )
-        .check("prune")
         .detail(format!("{object} (claimed by {wanted_by}) would be pruned by {path}"))
         .remedy(format!("sync {wanted_by} first: it takes the object over, and the prune of {path} passes it by"))
         .remedy(format!(
@@ -133,12 +133,11 @@ fn repointed(
     let paths: Vec<String> = others.iter().map(|app| app.path()).collect();
     let by = syncing.map(|app| format!(", set by {}", app.path())).unwrap_or_default();
     let mut finding = Finding::new(
-        &META,
+        &REPOINTED,
         Severity::Warn,
         target.clone(),
         "an Application that several others define is pointed elsewhere",
     )
-    .check("repointed")
     .detail(format!("{target} (defined by {} too) has another {}{by}", listed(&paths), changed.join(", ")));
     finding.scopes = vec![Scope::of(target, Some(project(after)))];
     finding.claimants = paths;

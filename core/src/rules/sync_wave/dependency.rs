@@ -1,60 +1,25 @@
 //! Whether what an object needs is there when Argo CD reaches it.
 
 use super::{
-    META,
+    lateness::{Late, Unmet, late},
     lifecycle::{hook_key, warn},
     remedies,
     subject::{Plan, Presence, Subject, Surroundings},
 };
 use crate::{
-    argo::{
-        hook::{Phase, Stage},
-        order::kind_rank,
+    argo::hook::{Phase, Stage},
+    catalog::{
+        Check,
+        sync_wave::{
+            BEING_DELETED, COMES_LATER, DEPENDS_ON_LATER, EARLIER_INSTALL, HOOK_IN_USE, NOBODY_CREATES, NOT_READ,
+            OTHER_APPLICATION, PERHAPS_LATER, PRODUCER_ELSEWHERE, PRODUCER_LATER, REMOVED_FIRST, UNKNOWN_ORDER,
+            WAVE_CONTRADICTS_PHASE,
+        },
     },
     decision::{Finding, Severity},
     needs::{Force, Need},
-    object::{GroupKind, ObjectRef},
+    object::ObjectRef,
 };
-
-/// How a need comes too late.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Late {
-    /// In a later phase.
-    Phase {
-        /// Whether the wave numbers, read without the phases, say the opposite.
-        contradicts: bool,
-    },
-    /// In a later wave of the same phase.
-    Wave,
-    /// In the same wave, by a kind that is applied later.
-    Kind,
-}
-
-/// Whether an object at `stage` waits for something that Argo CD only creates after it, and how.
-///
-/// Argo CD goes on to the next wave when everything in the present one is healthy, so whatever cannot become healthy
-/// without a need of a later stage holds the sync up for ever. Inside a wave it applies kind after kind without waiting:
-/// there everything but a bare Pod that the API server refuses is tried again until the need is met.
-pub fn late(kind: &GroupKind, stage: Stage, need: &GroupKind, force: Force, at: Stage) -> Option<Late> {
-    if at.phase != stage.phase {
-        return (at.phase > stage.phase).then_some(Late::Phase { contradicts: stage.wave > at.wave });
-    }
-    if stage.phase.is_deletion() {
-        return None;
-    }
-    if at.wave != stage.wave {
-        return (at.wave > stage.wave).then_some(Late::Wave);
-    }
-    let refused = kind.is("", "Pod") && force == Force::Creation;
-    (refused && kind_rank(&need.kind) > kind_rank(&kind.kind)).then_some(Late::Kind)
-}
-
-/// A need that keeps the sync from ever going on.
-pub(super) struct Unmet<'a> {
-    pub need: &'a Need,
-    pub late: Late,
-    pub at: Stage,
-}
 
 /// Judges every need of a subject at its stage.
 pub(super) fn check(
@@ -84,7 +49,7 @@ pub(super) fn check(
         findings.push(
             warn(
                 subject,
-                "hook-in-use",
+                &HOOK_IN_USE,
                 "an object that is no hook refers to a hook object, which its hook-delete-policy deletes",
                 format!("{object} is a {} hook that gets deleted, but {user}{more} uses it", stage.phase),
             )
@@ -146,35 +111,35 @@ impl One<'_> {
             }
             let via = self.need.via;
             return self.warn(
-                "comes-later",
+                &COMES_LATER,
                 "something this refers to comes later; the sync goes on all the same",
                 format!("{stage}: {need} ({via}) comes in {at}; {why}"),
             );
         }
         if there {
             return self.warn(
-                "earlier-install",
+                &EARLIER_INSTALL,
                 "the order only works because of an earlier install; a first install would hang",
                 format!("{stage} needs {need} of {at}: only there from an earlier install"),
             );
         }
         if presence == Presence::Leaving {
             return self.warn(
-                "being-deleted",
+                &BEING_DELETED,
                 "something this needs is being deleted, and is only made again later",
                 format!("{stage} needs {need}, which is being deleted; it comes again in {at}"),
             );
         }
         if let Presence::Unread(reason) = presence {
             return self.warn(
-                "not-read",
+                &NOT_READ,
                 "whether something that comes later exists already could not be read",
                 format!("{stage} needs {need} of {at}; whether it exists could not be read: {reason}"),
             );
         }
         match doubt {
             Some(reason) => self.warn(
-                "perhaps-later",
+                &PERHAPS_LATER,
                 "something this needs comes later, by a list that may not be what is synced now",
                 format!("{stage} needs {need} of {at}, by the list of an Application: {reason}"),
             ),
@@ -191,7 +156,7 @@ impl One<'_> {
         let (need, stage) = (&self.need.object, self.stage);
         match (presence, plan) {
             (Presence::There { hook: Some(at), .. }, _) if self.late(at).is_some() => self.warn(
-                "earlier-install",
+                &EARLIER_INSTALL,
                 "the order only works because of an earlier install; a first install would hang",
                 format!("{stage} needs {need} of {at}: only there from an earlier install"),
             ),
@@ -201,22 +166,22 @@ impl One<'_> {
                 Plan::Elsewhere { synced: true, .. },
             ) => Outcome::Fine,
             (Presence::Leaving, _) => self.warn(
-                "being-deleted",
+                &BEING_DELETED,
                 "something this needs is being deleted",
                 format!("{stage} needs {need}, which is being deleted"),
             ),
             (Presence::Unread(reason), _) => self.warn(
-                "not-read",
+                &NOT_READ,
                 "whether something this needs exists could not be read",
                 format!("{stage} needs {need}; whether it exists could not be read: {reason}"),
             ),
             (_, Plan::Elsewhere { application, .. }) => self.warn(
-                "other-application",
+                &OTHER_APPLICATION,
                 "something this needs is created by another Application, and nothing orders two Applications",
                 format!("{stage} needs {need}, which is missing; {application} creates it, in no order with this"),
             ),
             (Presence::Missing, Plan::Hook) => self.warn(
-                "unknown-order",
+                &UNKNOWN_ORDER,
                 "something this needs is a hook of the same Application that is not there now",
                 format!("{stage} needs {need}, a hook that is not there now; of which phase is unknown"),
             ),
@@ -235,12 +200,12 @@ impl One<'_> {
                 _ => Outcome::Fine,
             },
             Some((producer, Plan::Elsewhere { application, .. })) if missing => self.warn(
-                "producer-elsewhere",
+                &PRODUCER_ELSEWHERE,
                 "what produces something this needs belongs to another Application, and nothing orders two Applications",
                 format!("{stage} needs {need}, not there yet; {} of {application} makes it", producer.kind.kind),
             ),
             None if missing => self.warn(
-                "nobody-creates",
+                &NOBODY_CREATES,
                 "something this needs does not exist, and nobody that is known creates it",
                 format!("{stage} needs {need}: it does not exist, and nobody known creates it"),
             ),
@@ -255,7 +220,7 @@ impl One<'_> {
             return Outcome::Fine;
         }
         self.warn(
-            "producer-later",
+            &PRODUCER_LATER,
             "what produces something this needs comes later",
             format!("{stage} needs {need}; what makes it, {} {}, comes in {at}", producer.kind.kind, producer.name),
         )
@@ -285,13 +250,13 @@ impl One<'_> {
         }
         let why = if own { "the deletion of its Application removes that first" } else { "it is not there" };
         self.warn(
-            "removed-first",
+            &REMOVED_FIRST,
             "a PostDelete hook needs something that is gone by the time it runs",
             format!("PostDelete needs {need} ({}): {why}", self.need.via),
         )
     }
 
-    fn warn(&self, check: &'static str, summary: &str, detail: String) -> Outcome {
+    fn warn(&self, check: &'static Check, summary: &str, detail: String) -> Outcome {
         let mut finding = warn(self.subject, check, summary, detail);
         finding.claimants = named(self.around.application());
         finding.regarding = Some(self.need.object.clone());
@@ -314,7 +279,7 @@ fn refuse(
     for Unmet { need, late, at } in unmet {
         let (check, summary) = match late {
             Late::Phase { contradicts: true } => (
-                "wave-contradicts-phase",
+                &WAVE_CONTRADICTS_PHASE,
                 format!(
                     "wave numbers only order objects inside one phase. They say that this comes after what it needs; the \
                      phases say before: all of {}, whatever its waves, runs before any of {}. The sync would wait for it \
@@ -323,20 +288,19 @@ fn refuse(
                 ),
             ),
             Late::Phase { .. } | Late::Wave => (
-                "depends-on-later",
+                &DEPENDS_ON_LATER,
                 format!(
                     "Argo CD creates what this needs only when this is done, and this is never done without it: the \
                      sync would wait in {stage} for ever, without an error"
                 ),
             ),
             Late::Kind => (
-                "depends-on-later",
+                &DEPENDS_ON_LATER,
                 "Argo CD applies kind after kind inside a wave, and the API server refuses a Pod without this"
                     .to_owned(),
             ),
         };
-        let mut finding = Finding::new(&META, Severity::Deny, subject.object.clone(), summary)
-            .check(check)
+        let mut finding = Finding::new(check, Severity::Deny, subject.object.clone(), summary)
             .detail(format!("{stage} needs {} ({}), created in {at}{of}", need.object, need.via));
         finding.claimants = named(application.clone());
         finding.regarding = Some(need.object.clone());

@@ -1,13 +1,20 @@
 //! Hooks that are made in the right order and still do harm: by how they end, and by when they are deleted.
 
 use super::{
-    META, fixes,
+    fixes,
     subject::{Origin, Subject},
 };
 use crate::{
     argo::{
         application::cascades,
         hook::{DELETE_POLICY, DeletePolicies, DeletePolicy, HELM_DELETE_POLICY, HELM_HOOK, HOOK, Hook, Phase},
+    },
+    catalog::{
+        Check,
+        sync_wave::{
+            APPLICATION_IS_HOOK, CLAIM_IS_HOOK, DEFINITION_IS_HOOK, GENERATED_NAME, IDLE_SKIP, NAMESPACE_IS_HOOK,
+            NO_BACKOFF_LIMIT, NO_DEADLINE, POLICIES_ADD_UP, UNKNOWN_POLICY,
+        },
     },
     decision::{Finding, Fix, Severity},
     object::{ObjectMeta, ObjectRef},
@@ -23,8 +30,8 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// A warning about a subject.
-pub(super) fn warn(subject: &Subject<'_>, check: &'static str, summary: &str, detail: String) -> Finding {
-    Finding::new(&META, Severity::Warn, subject.object.clone(), summary).check(check).detail(detail)
+pub(super) fn warn(subject: &Subject<'_>, check: &'static Check, summary: &str, detail: String) -> Finding {
+    Finding::new(check, Severity::Warn, subject.object.clone(), summary).detail(detail)
 }
 
 /// The annotation that makes an object a hook.
@@ -43,7 +50,7 @@ fn job(subject: &Subject<'_>, phase: Phase, findings: &mut Vec<Finding>) {
     if !job.deadline {
         let finding = warn(
             subject,
-            "no-deadline",
+            &NO_DEADLINE,
             "a hook Job without activeDeadlineSeconds can keep a sync waiting for ever",
             format!("{phase} Job without activeDeadlineSeconds: if its Pod never starts, {what} waits for ever"),
         );
@@ -53,7 +60,7 @@ fn job(subject: &Subject<'_>, phase: Phase, findings: &mut Vec<Finding>) {
     if job.restarts_uncounted && subject.origin == Origin::Manifest {
         let finding = warn(
             subject,
-            "no-backoff-limit",
+            &NO_BACKOFF_LIMIT,
             "a hook Job with restartPolicy OnFailure is restarted in place, up to the default backoffLimit of 6",
             format!("{phase} Job with restartPolicy OnFailure and no backoffLimit: it fails late and keeps no logs"),
         );
@@ -78,7 +85,7 @@ fn deleted(subject: &Subject<'_>, phase: Phase, policies: &DeletePolicies, findi
         findings.push(
             warn(
                 subject,
-                "claim-is-hook",
+                &CLAIM_IS_HOOK,
                 "a PersistentVolumeClaim that is a hook is deleted by its hook-delete-policy, and its data with it",
                 format!("{phase} hook: {first} deletes the claim {when}, and with it the data"),
             )
@@ -106,7 +113,7 @@ fn deleted(subject: &Subject<'_>, phase: Phase, policies: &DeletePolicies, findi
         findings.push(
             warn(
                 subject,
-                "application-is-hook",
+                &APPLICATION_IS_HOOK,
                 "a child Application that is a hook is deleted by its hook-delete-policy, and cascades",
                 format!("child Application as {phase} hook: {first} deletes it at every sync, {along}"),
             )
@@ -118,7 +125,7 @@ fn deleted(subject: &Subject<'_>, phase: Phase, policies: &DeletePolicies, findi
         findings.push(
             warn(
                 subject,
-                "generated-name",
+                &GENERATED_NAME,
                 "BeforeHookCreation finds the old object by its name; with generateName every sync makes another",
                 "generateName with BeforeHookCreation: every sync leaves another object behind".to_owned(),
             )
@@ -146,7 +153,7 @@ fn policy_syntax(
         let wanted = &policies.argo;
         let finding = warn(
             subject,
-            "policies-add-up",
+            &POLICIES_ADD_UP,
             "Argo CD applies its own and Helm's delete policies together; neither replaces the other",
             format!(
                 "delete policies add up: {} and Helm's {} both apply",
@@ -165,7 +172,7 @@ fn policy_syntax(
         findings.push(
             warn(
                 subject,
-                "unknown-policy",
+                &UNKNOWN_POLICY,
                 "Argo CD passes over delete policies that it does not know",
                 format!(
                     "{key} `{value}` is unknown and has no effect; what applies is {}",
@@ -180,7 +187,7 @@ fn policy_syntax(
     if hook.idle_skip {
         let finding = warn(
             subject,
-            "idle-skip",
+            &IDLE_SKIP,
             "Skip counts only where it is the only hook type",
             format!("Skip beside other hook types has no effect: this runs in {phase}"),
         );
@@ -191,11 +198,11 @@ fn policy_syntax(
 }
 
 /// Kinds whose deletion takes more along than the object: the check, the word for it, and what goes with it.
-fn takes_along(object: &ObjectRef) -> Option<(&'static str, &'static str, &'static str)> {
+fn takes_along(object: &ObjectRef) -> Option<(&'static Check, &'static str, &'static str)> {
     match (object.kind.group.as_str(), object.kind.kind.as_str()) {
-        ("", "Namespace") => Some(("namespace-is-hook", "Namespace", "everything in it")),
+        ("", "Namespace") => Some((&NAMESPACE_IS_HOOK, "Namespace", "everything in it")),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => {
-            Some(("definition-is-hook", "CustomResourceDefinition", "every instance in the cluster"))
+            Some((&DEFINITION_IS_HOOK, "CustomResourceDefinition", "every instance in the cluster"))
         }
         _ => None,
     }

@@ -6,6 +6,7 @@
 mod cluster;
 mod dependency;
 pub mod fixes;
+mod lateness;
 mod lifecycle;
 mod remedies;
 mod subject;
@@ -14,68 +15,22 @@ mod syntax;
 use self::cluster::{Cluster, Home, home};
 pub use self::{
     cluster::elsewhere,
-    dependency::{Late, late},
+    lateness::{Late, late},
     subject::{Origin, Plan, Presence, Subject, Surroundings},
 };
-use super::{Context, Rule, RuleMeta};
+use super::{Context, Rule};
 use crate::{
     admission::{Object, Operation, Request},
     argo::hook::{ANNOTATIONS, DELETE_POLICY, HELM_HOOK, HOOK, Hook, SYNC_WAVE},
+    catalog::RuleMeta,
+    catalog::sync_wave::{META, UNREADABLE, UNSEEN},
     decision::{Finding, Severity},
     facts::Facts,
     inventory::App,
     needs::{self, Need},
     object::ObjectMeta,
-    policy::{RuleKey, Scope},
+    policy::Scope,
 };
-
-/// What the rule is called and about.
-pub static META: RuleMeta = RuleMeta {
-    id: "sync-wave",
-    key: Some(RuleKey::SyncWave),
-    summary: "Hooks whose phase and wave can never work",
-    docs: "docs/rules/sync-wave.md",
-    operations: &[Operation::Create, Operation::Update],
-};
-
-/// Every check, on admission or offline.
-pub const CHECKS: [&str; 35] = [
-    "malformed-wave",
-    "unknown-hook",
-    "depends-on-later",
-    "wave-contradicts-phase",
-    "annotation-no-text",
-    "same-name",
-    "earlier-install",
-    "nobody-creates",
-    "producer-later",
-    "producer-elsewhere",
-    "other-application",
-    "comes-later",
-    "perhaps-later",
-    "unknown-order",
-    "being-deleted",
-    "not-read",
-    "removed-first",
-    "unseen",
-    "no-deadline",
-    "no-backoff-limit",
-    "generated-name",
-    "claim-is-hook",
-    "application-is-hook",
-    "namespace-is-hook",
-    "definition-is-hook",
-    "hook-in-use",
-    "policies-add-up",
-    "unknown-policy",
-    "idle-skip",
-    "malformed-weight",
-    "unreadable",
-    "moved-forward",
-    "namespace-by-option",
-    "namespace-missing",
-    "bad-ignore",
-];
 
 /// The rule.
 #[derive(Debug)]
@@ -169,7 +124,7 @@ fn judge_order(subject: &Subject<'_>, around: &mut dyn Surroundings, findings: &
         }
         Err(problem) => findings.push(lifecycle::warn(
             subject,
-            "unreadable",
+            &UNREADABLE,
             "its spec does not have the shape of its kind, so that its needs cannot be read",
             format!("what {} needs cannot be read: {problem}", subject.object),
         )),
@@ -222,7 +177,7 @@ fn judge_around(
 fn unseen(subject: &Subject<'_>, why: &str) -> Finding {
     lifecycle::warn(
         subject,
-        "unseen",
+        &UNSEEN,
         "the hook was judged by itself: what else its Application creates, and when, could not be seen",
         format!("judged by itself only, not its order against other objects: {why}"),
     )

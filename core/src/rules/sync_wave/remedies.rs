@@ -1,8 +1,8 @@
 //! The ways out of an order that cannot work.
 
 use super::{
-    dependency::{Late, Unmet},
     fixes,
+    lateness::{Late, Unmet},
     subject::{Origin, Subject},
 };
 use crate::{

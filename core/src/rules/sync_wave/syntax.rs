@@ -1,8 +1,9 @@
 //! What the annotations of an object alone show: types and waves that Argo CD cannot read.
 
-use super::{META, fixes, fixes::rounded, subject::Subject};
+use super::{fixes, fixes::rounded, subject::Subject};
 use crate::{
     argo::hook::{HELM_WEIGHT, HOOK, Hook, Phase, SYNC_WAVE, Wave},
+    catalog::sync_wave::{MALFORMED_WAVE, MALFORMED_WEIGHT, UNKNOWN_HOOK},
     decision::{Finding, Fix, Severity},
     object::{ObjectMeta, ObjectRef},
 };
@@ -19,15 +20,16 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
     if let Some(text) = wave.malformed_weight {
         findings.push(
-            Finding::new(&META, Severity::Warn, subject.object.clone(), "the hook weight is no whole number")
-                .check("malformed-weight")
-                .detail(format!(
-                    "{HELM_WEIGHT} `{text}` is no whole number; Argo CD takes the wave to be {}",
-                    wave.value
-                ))
-                .remedy(format!("write {HELM_WEIGHT} as digits with an optional sign, such as \"-5\""))
-                .on_annotation(HELM_WEIGHT)
-                .fixed_by(whole_number(subject.meta, HELM_WEIGHT, text, wave.value)),
+            Finding::new(
+                &MALFORMED_WEIGHT,
+                Severity::Warn,
+                subject.object.clone(),
+                "the hook weight is no whole number",
+            )
+            .detail(format!("{HELM_WEIGHT} `{text}` is no whole number; Argo CD takes the wave to be {}", wave.value))
+            .remedy(format!("write {HELM_WEIGHT} as digits with an optional sign, such as \"-5\""))
+            .on_annotation(HELM_WEIGHT)
+            .fixed_by(whole_number(subject.meta, HELM_WEIGHT, text, wave.value)),
         );
     }
 }
@@ -55,8 +57,7 @@ fn malformed_wave((object, meta): (&ObjectRef, &ObjectMeta), severity: Severity,
         || format!("write {SYNC_WAVE} as digits with an optional sign, such as \"-1\" or \"5\""),
         |number| format!("write a whole number, such as {SYNC_WAVE}: \"{number}\"; waves may have gaps"),
     );
-    Finding::new(&META, severity, object.clone(), summary)
-        .check("malformed-wave")
+    Finding::new(&MALFORMED_WAVE, severity, object.clone(), summary)
         .detail(format!("sync-wave `{text}` is no whole number; Argo CD takes it to be {value}"))
         .remedy(hint)
         .on_annotation(SYNC_WAVE)
@@ -87,8 +88,7 @@ fn unknown_types(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     // `Skip` keeps the object out of every sync, whatever stands beside it: there is nothing to protect.
     let severity = if hook.skipped { Severity::Warn } else { Severity::Deny };
     let meant: Vec<&str> = hook.unknown.iter().filter_map(|(_, value)| meant(value)).map(Phase::as_str).collect();
-    let mut finding = Finding::new(&META, severity, subject.object.clone(), summary)
-        .check("unknown-hook")
+    let mut finding = Finding::new(&UNKNOWN_HOOK, severity, subject.object.clone(), summary)
         .detail(format!("{key}: {named} {consequence}"))
         .on_annotation(key)
         .fixed_by(known_types(subject.meta, hook));

@@ -96,7 +96,7 @@ const ENFORCE: &str = "rules: {syncWave: {mode: enforce}}";
 fn said(decision: &Decision) -> Vec<String> {
     let line = |finding: &crate::decision::Finding| {
         let severity = if finding.severity == Severity::Deny { "deny" } else { "warn" };
-        format!("{severity} {}", finding.check)
+        format!("{severity} {}", finding.check.id)
     };
     decision.outcomes.iter().map(|outcome| line(&outcome.finding)).collect()
 }

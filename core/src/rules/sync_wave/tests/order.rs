@@ -18,7 +18,7 @@ fn incident_is_refused_in_words_that_explain_it() {
     let world = app(&entry("Secret", "db", 2));
     let decision = decide(&world, ENFORCE, Some(&job(&[("hook", "PreSync"), ("sync-wave", "5")], &secret("db"))), None);
     let finding = &decision.outcomes[0].finding;
-    assert_eq!((finding.check, decision.allowed()), ("wave-contradicts-phase", false));
+    assert_eq!((finding.check.id, decision.allowed()), ("wave-contradicts-phase", false));
     assert!(finding.summary.contains("inside one phase"));
     assert!(finding.detail.starts_with("PreSync wave 5 needs Secret shop/db"));
     assert_eq!(
