@@ -16,8 +16,8 @@ use crate::{
     object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef},
 };
 
-/// A plan of more objects is not followed to its end. No honest delete is that large, and the largest there is (a Namespace
-/// that holds every Application) would take the memory of a webhook that has to go on answering.
+/// A plan of more objects is not followed to its end. No honest delete is that large, and the largest there is (a
+/// Namespace that holds every Application) would take the memory of a webhook that has to go on answering.
 pub const MAX_ITEMS: usize = 200_000;
 
 /// An Application as a review carries it: newer than the inventory, and with the names of what it holds.
