@@ -27,3 +27,4 @@ pub mod replay;
 pub mod report;
 pub mod rules;
 pub mod snapshot;
+pub mod text;

@@ -246,6 +246,20 @@ pub struct KnownObject {
 }
 
 impl ObjectMeta {
+    /// Decodes the metadata of an object in JSON, and nothing else of it. An object without metadata has empty ones.
+    ///
+    /// # Errors
+    /// When the text is not an object, or its metadata does not have the shape that Kubernetes gives it.
+    pub fn of(json: &str) -> Result<Self, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct OnlyMeta {
+            #[serde(default)]
+            metadata: ObjectMeta,
+        }
+        let OnlyMeta { metadata } = serde_json::from_str(json)?;
+        Ok(metadata)
+    }
+
     /// Value of an annotation.
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.annotations.get(key).map(String::as_str)

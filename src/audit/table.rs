@@ -5,6 +5,7 @@ use std::fmt::Write;
 use jiff::SignedDuration;
 
 use super::{ApprovalValidity, Document, Refusal, Stuck};
+use cascade_guard_core::text::span;
 use cascade_guard_core::{policy::Mode, report::ReportFinding};
 
 /// So many rows of a section are shown; JSON has them all.
@@ -144,7 +145,12 @@ fn refused(refusal: &Refusal) -> Vec<String> {
 }
 
 fn stuck(stuck: &Stuck) -> Vec<String> {
-    let mut lines = vec![format!("{}  since {} ({})", stuck.object, stuck.since, age(stuck.age_seconds))];
+    let mut lines = vec![format!(
+        "{}  since {} ({})",
+        stuck.object,
+        stuck.since,
+        span(SignedDuration::from_secs(stuck.age_seconds))
+    )];
     for holder in &stuck.holders {
         lines.push(format!("  - {}: {}", holder.what, holder.why));
         lines.push(format!("    > {}", holder.mend));
@@ -154,17 +160,6 @@ fn stuck(stuck: &Stuck) -> Vec<String> {
         lines.push(format!("  left: {}", left.join(", ")));
     }
     lines
-}
-
-/// A time span in the two largest units that say something.
-pub(super) fn age(seconds: i64) -> String {
-    let span = SignedDuration::from_secs(seconds.max(0));
-    let (hours, minutes) = (span.as_hours(), span.as_mins() % 60);
-    match (hours / 24, hours % 24) {
-        (0, 0) => format!("{minutes}m"),
-        (0, hours) => format!("{hours}h{minutes}m"),
-        (days, hours) => format!("{days}d{hours}h"),
-    }
 }
 
 #[cfg(test)]

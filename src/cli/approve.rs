@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{
     approvals::{Clock, status},
-    arguments::PolicyArgs,
+    arguments::{PolicyArgs, duration},
     cluster_access::{self, ClusterArgs},
     cluster_reader::ClusterReader,
     output, thorough,
@@ -98,15 +98,6 @@ async fn approve(args: &Args, client: &Client, policy: &Policy, clock: &Clock) -
     let who = if policy.spec.rules.namespace_approval.four_eyes { "Somebody else deletes it" } else { "Delete it" };
     output::line(&format!("{who} before then: kubectl delete namespace {}", meta.name))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Reads `2h`, `90m`, `1h30m`: what the policy's `maxTTL` understands.
-fn duration(text: &str) -> Result<SignedDuration, String> {
-    match text.parse::<SignedDuration>() {
-        Ok(duration) if duration.is_positive() => Ok(duration),
-        Ok(_) => Err("it must be longer than zero".to_owned()),
-        Err(_) => Err("write it as 2h or 90m".to_owned()),
-    }
 }
 
 /// An approval that this user may write by the policy, as far as can be told here.

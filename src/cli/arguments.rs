@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::snapshot;
 use cascade_guard_core::{
@@ -125,4 +125,12 @@ pub fn ensure_holds(path: &Path, snapshot: &Snapshot, kinds: &[GroupKind]) -> an
     let wanted: Vec<&str> = kinds.iter().map(|kind| kind.kind.as_str()).collect();
     let held: Vec<String> = held.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
     bail!("{UNUSABLE}: {place} holds no {}, only {}", wanted.join(" and no "), held.join(", "))
+}
+
+/// A time span longer than zero, such as `90s`, `10m`, `2h` or `1h30m`: what the policy's `maxTTL` understands.
+pub fn duration(text: &str) -> Result<SignedDuration, String> {
+    match text.parse::<SignedDuration>() {
+        Ok(duration) if duration.is_positive() => Ok(duration),
+        _ => Err(format!("`{text}` is not a time span longer than zero; write it as 90s, 10m or 2h")),
+    }
 }

@@ -4,26 +4,26 @@ use std::{fs, io::IsTerminal, path::PathBuf, process::ExitCode};
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
-use jiff::{SignedDuration, Span};
+use jiff::SignedDuration;
 
 use super::{
-    arguments::InputArgs,
+    arguments::{InputArgs, duration},
     cluster_access::ClusterArgs,
     opened_input::OpenedInput,
-    output::{self, Format},
+    output::{self, Format, ReportFormat},
 };
 use crate::audit::{self, AuditInput, Document, Options, Step};
 use cascade_guard_core::{
     object::{ARGO_GROUP, GroupKind},
-    replay, report,
+    replay,
 };
 
 /// Arguments of `audit`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// How to print it
-    #[arg(short, long, value_enum, default_value_t = AuditFormat::Table)]
-    output: AuditFormat,
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", value_parser = ReportFormat::parser(&[ReportFormat::Html]))]
+    output: ReportFormat,
     /// Say what changed since an earlier `audit -o json`
     #[arg(long, value_name = "FILE")]
     since: Option<PathBuf>,
@@ -43,30 +43,6 @@ pub struct Args {
     input: InputArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
-}
-
-/// How an audit is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum AuditFormat {
-    /// For people in a terminal.
-    Table,
-    /// Everything, for programs and for --since.
-    Json,
-    /// The same as YAML.
-    Yaml,
-    /// SARIF 2.1.0, for code scanning.
-    Sarif,
-    /// JUnit XML, for whatever shows test results.
-    Junit,
-    /// Workflow commands of GitHub Actions.
-    Github,
-    /// One page for a browser.
-    Html,
-}
-
-fn duration(text: &str) -> Result<SignedDuration, String> {
-    let span: Span = text.parse().map_err(|_| format!("`{text}` is no time span; write it as 10m or 2h"))?;
-    SignedDuration::try_from(span).map_err(|_| format!("`{text}` has no fixed length; write it as 10m or 2h"))
 }
 
 /// Exit 0 if nothing was found, 1 if something was.
@@ -109,16 +85,14 @@ async fn look(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!document.findings.is_empty())))
 }
 
-fn print(format: AuditFormat, document: &Document) -> anyhow::Result<()> {
-    let as_report = |format| output::report(format, &document.report());
-    match format {
-        AuditFormat::Table => Ok(output::line(audit::draw(document).trim_end())?),
-        AuditFormat::Json => output::structured(Format::Json, document),
-        AuditFormat::Yaml => output::structured(Format::Yaml, document),
-        AuditFormat::Sarif => as_report(report::Format::Sarif),
-        AuditFormat::Junit => as_report(report::Format::Junit),
-        AuditFormat::Github => as_report(report::Format::Github),
-        AuditFormat::Html => Ok(output::line(&audit::html::page(document))?),
+fn print(format: ReportFormat, document: &Document) -> anyhow::Result<()> {
+    match (format, format.of_report()) {
+        (ReportFormat::Table, _) => Ok(output::line(audit::draw(document).trim_end())?),
+        (ReportFormat::Json, _) => output::structured(Format::Json, document),
+        (ReportFormat::Yaml, _) => output::structured(Format::Yaml, document),
+        (ReportFormat::Html, _) => Ok(output::line(&audit::html::page(document))?),
+        (_, Some(format)) => output::report(format, &document.report()),
+        (_, None) => anyhow::bail!("an audit is no graph"),
     }
 }
 

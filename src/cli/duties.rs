@@ -7,6 +7,7 @@ use kube::Client;
 use parking_lot::RwLock;
 use tokio::task::JoinSet;
 
+use super::arguments::duration;
 use crate::{
     cluster::{Alarm, Health, Kinds, LiveSource, StatusWriter, StuckWatch, reports::Reporter},
     server::ServerTls,
@@ -92,13 +93,6 @@ impl Duties {
             let reporter = Reporter { client, kinds, source, inventory, policy, readiness, every, stuck_after };
             background.spawn(reporter.run());
         }
-    }
-}
-
-fn duration(text: &str) -> Result<SignedDuration, String> {
-    match text.parse::<SignedDuration>() {
-        Ok(duration) if duration.is_positive() => Ok(duration),
-        _ => Err("write a time span longer than zero, such as 90s, 10m or 2h".to_owned()),
     }
 }
 

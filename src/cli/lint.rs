@@ -14,7 +14,7 @@ use super::{
     arguments::{PolicyArgs, ensure_holds},
     cluster_access::ClusterArgs,
     cluster_reader::ClusterReader,
-    output,
+    output::{self, ReportFormat},
 };
 use cascade_guard_core::{
     catalog,
@@ -57,8 +57,8 @@ pub struct Args {
     #[arg(long)]
     order: bool,
     /// Output format; dot and mermaid print the order
-    #[arg(short, long, value_enum, default_value_t = Format::Table)]
-    output: Format,
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", value_parser = ReportFormat::parser(&[ReportFormat::Dot, ReportFormat::Mermaid]))]
+    output: ReportFormat,
     /// The least severity of a finding that makes the exit code 1
     #[arg(long, value_enum, default_value_t = FailOn::Deny)]
     fail_on: FailOn,
@@ -74,35 +74,9 @@ pub struct Args {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Table,
-    Json,
-    Yaml,
-    Sarif,
-    Junit,
-    Github,
-    Dot,
-    Mermaid,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum FailOn {
     Deny,
     Warn,
-}
-
-impl Format {
-    fn of_report(self) -> Option<report::Format> {
-        Some(match self {
-            Self::Table => report::Format::Table,
-            Self::Json => report::Format::Json,
-            Self::Yaml => report::Format::Yaml,
-            Self::Sarif => report::Format::Sarif,
-            Self::Junit => report::Format::Junit,
-            Self::Github => report::Format::Github,
-            Self::Dot | Self::Mermaid => return None,
-        })
-    }
 }
 
 /// Exit 0 clean, 1 findings, 2 something could not be judged.
@@ -142,7 +116,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(if failed { 2 } else { 0 }));
     }
     // Nothing was judged, so there is nothing to say of it but what stands above. Programs find it in their report.
-    if linted.set.manifests.is_empty() && args.output == Format::Table {
+    if linted.set.manifests.is_empty() && args.output == ReportFormat::Table {
         return Ok(ExitCode::from(2));
     }
     let worst = print_findings(args, linted, problems, baseline.as_ref())?;
@@ -166,14 +140,14 @@ fn secret_producers(policy: &Policy) -> &[String] {
     &policy.spec.rules.sync_wave.secret_producers
 }
 
-fn print_order(format: Format, order: &Order) -> anyhow::Result<()> {
+fn print_order(format: ReportFormat, order: &Order) -> anyhow::Result<()> {
     match format {
-        Format::Table => Ok(output::line(order.table().trim_end())?),
-        Format::Json => output::structured(output::Format::Json, order),
-        Format::Yaml => output::structured(output::Format::Yaml, order),
-        Format::Dot => Ok(output::line(lint::dot(order).trim_end())?),
-        Format::Mermaid => Ok(output::line(lint::mermaid(order).trim_end())?),
-        Format::Sarif | Format::Junit | Format::Github => {
+        ReportFormat::Table => Ok(output::line(order.table().trim_end())?),
+        ReportFormat::Json => output::structured(output::Format::Json, order),
+        ReportFormat::Yaml => output::structured(output::Format::Yaml, order),
+        ReportFormat::Dot => Ok(output::line(lint::dot(order).trim_end())?),
+        ReportFormat::Mermaid => Ok(output::line(lint::mermaid(order).trim_end())?),
+        ReportFormat::Sarif | ReportFormat::Junit | ReportFormat::Github | ReportFormat::Html => {
             anyhow::bail!("the order can be printed as table, json, yaml, dot or mermaid")
         }
     }

@@ -2,6 +2,10 @@
 
 use std::io::{self, BufRead as _, Write};
 
+use clap::{
+    ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
 use serde::Serialize;
 
 use cascade_guard_core::report::{self, Report};
@@ -15,6 +19,65 @@ pub enum Format {
     Json,
     /// For both.
     Yaml,
+}
+
+/// How a command prints a report. Each command takes some of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ReportFormat {
+    /// For people in a terminal.
+    Table,
+    /// For programs.
+    Json,
+    /// The same as YAML.
+    Yaml,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// JUnit XML, for whatever shows test results.
+    Junit,
+    /// Workflow commands of GitHub Actions.
+    Github,
+    /// One page for a browser.
+    Html,
+    /// A graph for Graphviz.
+    Dot,
+    /// A graph for Mermaid.
+    Mermaid,
+}
+
+impl ReportFormat {
+    /// What every report can be printed as.
+    pub const COMMON: [Self; 6] = [Self::Table, Self::Json, Self::Yaml, Self::Sarif, Self::Junit, Self::Github];
+
+    /// A parser of the common formats and of `more`.
+    pub fn parser(more: &[Self]) -> impl TypedValueParser<Value = Self> {
+        let values = Self::COMMON.iter().chain(more).filter_map(Self::to_possible_value);
+        // Only names of these values get past the first parser.
+        PossibleValuesParser::new(values).try_map(|name| Self::from_str(&name, true))
+    }
+
+    /// The format of a report; `None` for what is no report.
+    pub fn of_report(self) -> Option<report::Format> {
+        Some(match self {
+            Self::Table => report::Format::Table,
+            Self::Json => report::Format::Json,
+            Self::Yaml => report::Format::Yaml,
+            Self::Sarif => report::Format::Sarif,
+            Self::Junit => report::Format::Junit,
+            Self::Github => report::Format::Github,
+            Self::Html | Self::Dot | Self::Mermaid => return None,
+        })
+    }
+}
+
+/// Prints a value: as a table for people, or as JSON or YAML.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn print(format: Format, value: &impl Serialize, table: impl FnOnce() -> String) -> anyhow::Result<()> {
+    match format {
+        Format::Table => Ok(line(table().trim_end())?),
+        Format::Json | Format::Yaml => structured(format, value),
+    }
 }
 
 /// Prints a value as JSON or YAML.

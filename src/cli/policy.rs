@@ -130,10 +130,7 @@ async fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         rules,
         object,
     };
-    match args.output {
-        Format::Table => output::line(draw(&explained).trim_end())?,
-        Format::Json | Format::Yaml => output::structured(args.output, &explained)?,
-    }
+    output::print(args.output, &explained, || draw(&explained))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -60,10 +60,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for (reason, count) in recording.left_out {
         *result.left_out.entry(reason.to_owned()).or_default() += count;
     }
-    match args.output {
-        Format::Table => output::line(table(&result, args.against.is_some()).trim_end())?,
-        Format::Json | Format::Yaml => output::structured(args.output, &result)?,
-    }
+    output::print(args.output, &result, || table(&result, args.against.is_some()))?;
     Ok(ExitCode::from(u8::from(!result.refused.is_empty() || !result.changes.is_empty())))
 }
 

@@ -31,13 +31,8 @@ pub(super) trait Feed: Send {
 
 /// Metadata of an object; where it cannot be decoded, at least namespace and name.
 fn metadata(watch: Watch, namespace: &str, name: &str, json: &str) -> ObjectMeta {
-    #[derive(Deserialize)]
-    struct OnlyMeta {
-        #[serde(default)]
-        metadata: ObjectMeta,
-    }
-    match serde_json::from_str::<OnlyMeta>(json) {
-        Ok(OnlyMeta { metadata }) => metadata,
+    match ObjectMeta::of(json) {
+        Ok(meta) => meta,
         Err(error) => {
             not_decoded(watch, namespace, name, &error);
             ObjectMeta { namespace: namespace.to_owned(), name: name.to_owned(), ..ObjectMeta::default() }

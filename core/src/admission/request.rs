@@ -98,13 +98,7 @@ impl<'a> Object<'a> {
     /// # Errors
     /// When `raw` is no object or its metadata has another shape than Kubernetes gives it.
     pub fn new(raw: &'a RawValue) -> Result<Self, serde_json::Error> {
-        #[derive(Deserialize)]
-        struct OnlyMeta {
-            #[serde(default)]
-            metadata: ObjectMeta,
-        }
-        let OnlyMeta { metadata } = serde_json::from_str(raw.get())?;
-        Ok(Self { raw, meta: metadata })
+        Ok(Self { raw, meta: ObjectMeta::of(raw.get())? })
     }
 
     /// Decodes the parts of the object that `T` names.

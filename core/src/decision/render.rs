@@ -4,7 +4,10 @@
 use std::{collections::BTreeMap, fmt::Write};
 
 use super::{Decision, Effect, Outcome, Severity};
-use crate::admission::{Operation, Request, Response};
+use crate::{
+    admission::{Operation, Request, Response},
+    text::clip,
+};
 
 /// A message is cut so as not to exceed this many characters.
 const MAX_MESSAGE: usize = 1000;
@@ -214,14 +217,4 @@ fn audit_annotations(decision: &Decision) -> BTreeMap<String, String> {
         annotations.insert("break-glass".to_owned(), clip(&plain(&glass.reason), 200));
     }
     annotations
-}
-
-/// At most `max` characters, with an ellipsis where something was cut.
-pub(super) fn clip(text: &str, max: usize) -> String {
-    if text.chars().count() <= max {
-        return text.to_owned();
-    }
-    let mut cut: String = text.chars().take(max.saturating_sub(1)).collect();
-    cut.push('…');
-    cut
 }

@@ -1,7 +1,7 @@
 //! Answers to requests that could not be judged at all: a review that does not make sense, a fault of our own.
 
-use super::render::{clip, warning};
-use crate::{admission::Response, policy::Policy};
+use super::render::warning;
+use crate::{admission::Response, policy::Policy, text::clip};
 
 /// The answer to a request that no rule could look at, because of `reason`.
 ///

@@ -2,7 +2,6 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
@@ -28,11 +27,6 @@ enum Raw<'a> {
     Sent(&'a RawValue),
     /// It was looked up by name.
     Read(Arc<RawValue>),
-}
-
-#[derive(Deserialize)]
-struct OnlyMeta {
-    metadata: ObjectMeta,
 }
 
 impl<'a> Stored<'a> {
@@ -82,8 +76,8 @@ fn look_up<'a>(request: &Request<'_>, facts: &mut Facts) -> Option<Stored<'a>> {
     }
     let (raw, meta) = match facts.object(target)? {
         Reading::Found(raw) => {
-            let OnlyMeta { metadata } = serde_json::from_str(raw.get()).ok()?;
-            (raw, metadata)
+            let meta = ObjectMeta::of(raw.get()).ok()?;
+            (raw, meta)
         }
         Reading::NotFound => return None,
         // It is there for all we know, and nothing on it can be relied on.

@@ -9,6 +9,7 @@ use crate::{
     facts::{Facts, Reading},
     inventory::{App, AppId, Held, Key, LOCAL},
     object::{ObjectMeta, ObjectRef},
+    text,
 };
 
 /// Finds the objects that both Applications hold, who holds them now, and the steps of a migration. While an answer is
@@ -183,8 +184,7 @@ fn taken_along(plan: &Plan, b: AppId, ours: &BTreeMap<Key, (ObjectRef, ListEntry
         };
         *by_holder.entry(holder).or_default() += 1;
     }
-    let several = |count: usize| if count == 1 { "1 object".to_owned() } else { format!("{count} objects") };
-    by_holder.into_iter().map(|(holder, count)| format!("{} {holder}", several(count))).collect()
+    by_holder.into_iter().map(|(holder, count)| format!("{} {holder}", text::count(count, "object"))).collect()
 }
 
 /// Adds what a person has to know before doing anything.

@@ -20,6 +20,7 @@ use crate::{
     decision::{Effect, Finding, Outcome, Severity},
     object::ObjectRef,
     policy::Mode,
+    text::count,
 };
 
 /// How a report is written.
@@ -239,12 +240,11 @@ impl Report {
 
     /// `2 errors, 1 warning`, or that nothing was found.
     pub fn tally(&self) -> String {
-        let counted = |number: usize, word: &str| format!("{number} {word}{}", if number == 1 { "" } else { "s" });
         match (self.count(Severity::Deny), self.count(Severity::Warn)) {
             (0, 0) => "nothing found".to_owned(),
-            (errors, 0) => counted(errors, "error"),
-            (0, warnings) => counted(warnings, "warning"),
-            (errors, warnings) => format!("{}, {}", counted(errors, "error"), counted(warnings, "warning")),
+            (errors, 0) => count(errors, "error"),
+            (0, warnings) => count(warnings, "warning"),
+            (errors, warnings) => format!("{}, {}", count(errors, "error"), count(warnings, "warning")),
         }
     }
 

@@ -16,6 +16,7 @@ use crate::{
     inventory::{App, AppId, LOCAL},
     namespace::approval::{Approval, Problem, remedies},
     object::{ARGO_GROUP, ObjectMeta, ObjectRef},
+    text::{count, some},
 };
 
 /// What it does: refuses the delete of Argo CD's own definitions while an instance exists, of an AppProject that
@@ -62,18 +63,11 @@ impl Rule for ControlPlane {
     }
 }
 
-/// `1 Application`, `3 Applications`.
-fn count(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
-}
-
 /// At most three Applications by name, then a count.
 fn named<'a>(apps: impl Iterator<Item = &'a App>) -> String {
     let mut paths: Vec<String> = apps.map(App::path).collect();
     paths.sort();
-    let more = paths.len().saturating_sub(3);
-    paths.truncate(3);
-    if more > 0 { format!("{} and {more} more", paths.join(", ")) } else { paths.join(", ") }
+    some(&paths, 3)
 }
 
 /// What becomes of what some Applications deploy, when the Applications are gone.

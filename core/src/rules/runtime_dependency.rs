@@ -21,6 +21,7 @@ use crate::{
     inventory::LOCAL,
     object::{ObjectRef, RBAC_GROUP},
     policy::RuleKey,
+    text::some,
 };
 
 /// What it does: looks for Pods that stay behind and run under a ServiceAccount that goes, or whose rights go.
@@ -137,11 +138,10 @@ fn finding(deletion: &Deletion, who: &Who, things: &[ObjectRef], workloads: &Wor
     let lost = if first.kind.is("", ACCOUNT) {
         short(first)
     } else {
-        let named: Vec<String> = things.iter().take(2).map(short).collect();
-        let more = if things.len() > 2 { format!(" and {} more", things.len() - 2) } else { String::new() };
+        let named: Vec<String> = things.iter().map(short).collect();
         let whose =
             if let Who::Account { name, .. } = who { format!(" of ServiceAccount {name}") } else { String::new() };
-        format!("{}{more}{whose}", named.join(", "))
+        format!("{}{whose}", some(&named, 2))
     };
     let verb = if workloads.count() == 1 { "loses" } else { "lose" };
     let mut finding = Finding::new(

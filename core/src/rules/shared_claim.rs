@@ -14,6 +14,7 @@ use crate::{
     inventory::AppId,
     object::{ARGO_GROUP, ObjectRef},
     policy::OnUnknown,
+    text::count,
 };
 
 /// What it does: builds the deletion plan and refuses the delete if an Application outside the plan claims an object in it.
@@ -158,7 +159,7 @@ fn several(cx: &Context<'_>, deletion: &Deletion, holder: &str, claimants: &[App
         .iter()
         .map(|(kind, count)| if *count == 1 { (*kind).to_owned() } else { format!("{count} {kind}") })
         .collect();
-    let number = if items.len() == 1 { "an object".to_owned() } else { format!("{} objects", items.len()) };
+    let number = count(items.len(), "object");
     let who = claimants.join(", ");
     let object = match items[0].via {
         Via::Namespace(ref name) => ObjectRef::namespace(name),

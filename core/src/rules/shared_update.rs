@@ -21,6 +21,7 @@ use crate::{
     facts::Facts,
     inventory::{App, Key, LOCAL},
     object::{ObjectMeta, ObjectRef, RBAC_GROUP},
+    text::some,
 };
 
 /// Parts of the control plane that write what follows from other objects: aggregated rules, the bootstrap roles, and
@@ -104,7 +105,7 @@ fn shared_object(
     }
     let (syncing, others) = parties(cx, &claimants, &old.meta, &new.meta);
     let paths: Vec<String> = others.iter().map(|app| app.path()).collect();
-    let wanted_by = listed(&paths);
+    let wanted_by = some(&paths, 3);
     for loss in losses {
         let mut finding = Finding::new(
             &TAKEN_AWAY,
@@ -155,15 +156,4 @@ fn parties<'a>(
     let syncing = claimants.iter().copied().find(|app| marks(new, app) && (by_argocd || !marks(old, app)));
     let others = claimants.iter().copied().filter(|app| syncing.is_none_or(|syncing| !std::ptr::eq(syncing, *app)));
     (syncing, others.collect())
-}
-
-/// `a`, `a and b`, `a, b, c and 4 more`.
-fn listed(names: &[String]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first, second] => format!("{first} and {second}"),
-        [first, second, third] => format!("{first}, {second} and {third}"),
-        [first, second, third, rest @ ..] => format!("{first}, {second}, {third} and {} more", rest.len()),
-    }
 }

@@ -1,5 +1,6 @@
 //! Overlap as a picture: Applications on the left, what they share on the right, and between them who would delete it.
 
+use cascade_guard_core::text::{clip, count};
 use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
@@ -136,8 +137,7 @@ fn name(overlap: &Overlap) -> String {
 }
 
 fn caption(group: &Group<'_>) -> String {
-    let objects = group.overlaps.len();
-    let objects = if objects == 1 { "1 object".to_owned() } else { format!("{objects} objects") };
+    let objects = count(group.overlaps.len(), "object");
     match group.apps[..] {
         [a, b] => format!("{a} and {b} share {objects}"),
         _ => format!("{} Applications share {objects}", group.apps.len()),
@@ -170,12 +170,12 @@ fn draw(group: &Group<'_>, number: usize) -> Markup {
             @for (place, app) in apps.iter().enumerate() {
                 @let y = centre(place, apps.len());
                 rect.app x="8" y=(y - 12) width=(LEFT - 8) height="24" rx="5" {}
-                text.app x=(LEFT - 10) y=(y + 5) text-anchor="end" { (clip(app)) }
+                text.app x=(LEFT - 10) y=(y + 5) text-anchor="end" { (clip(app, MAX_LABEL)) }
             }
             @for (row, shared) in rows.iter().enumerate() {
                 @let y = centre(row, rows.len());
                 rect.object x=(RIGHT) y=(y - 12) width=(WIDTH - RIGHT - 8) height="24" rx="5" {}
-                text.object x=(RIGHT + 10) y=(y + 5) { (clip(&shared.label)) }
+                text.object x=(RIGHT + 10) y=(y + 5) { (clip(&shared.label, MAX_LABEL)) }
             }
             @if hidden_apps > 0 { text.more x="8" y=(height - 8) { "and " (hidden_apps) " more Applications" } }
             @if hidden_rows > 0 { text.more x=(RIGHT) y=(height - 8) { "and " (hidden_rows) " more" } }
@@ -192,14 +192,6 @@ fn split<T>(rows: &[T]) -> (&[T], usize) {
 fn curve(from: usize, to: usize) -> String {
     let middle = usize::midpoint(LEFT, RIGHT);
     format!("M{LEFT} {from} C{middle} {from} {middle} {to} {RIGHT} {to}")
-}
-
-fn clip(text: &str) -> String {
-    if text.chars().count() <= MAX_LABEL {
-        return text.to_owned();
-    }
-    let cut: String = text.chars().take(MAX_LABEL - 1).collect();
-    format!("{cut}…")
 }
 
 fn table(overlaps: &[&Overlap]) -> Markup {

@@ -1,11 +1,12 @@
 //! Everything on the page but its head and its picture.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 
 use crate::audit::{
-    ApprovalValidity, Audit, AuditedApproval, Changes, FailedOpen, Refusal, Stuck, Unprotected, Untrusted, table::age,
+    ApprovalValidity, Audit, AuditedApproval, Changes, FailedOpen, Refusal, Stuck, Unprotected, Untrusted,
 };
+use cascade_guard_core::text::span;
 use cascade_guard_core::{decision::is_command, report::ReportFinding};
 
 /// So many cards a section has; JSON has them all.
@@ -76,7 +77,7 @@ pub(super) fn terminating(stuck: &[Stuck]) -> Markup {
             @for stuck in stuck.iter().take(MAX_CARDS) {
                 article.deny {
                     h3 { (stuck.object) }
-                    p { "for " strong { (age(stuck.age_seconds)) } ", since " time { (stuck.since) } }
+                    p { "for " strong { (span(SignedDuration::from_secs(stuck.age_seconds))) } ", since " time { (stuck.since) } }
                     div.bar role="presentation" { div style=(format!("width:{}%", (stuck.age_seconds * 100 / oldest).max(2))) {} }
                     dl {
                         @for holder in &stuck.holders {
@@ -153,7 +154,7 @@ pub(super) fn untrusted(rows: &[Untrusted], now: Timestamp) -> Markup {
                         @for row in rows.iter().take(MAX_CARDS) {
                             tr {
                                 td { (row.object.path()) }
-                                td { @match row.since { Some(since) => (age(now.duration_since(since).as_secs())), None => "always" } }
+                                td { @match row.since { Some(since) => (span(now.duration_since(since))), None => "always" } }
                                 td { (row.why) @if !row.message.is_empty() { br; span.small { (row.message) } } }
                             }
                         }

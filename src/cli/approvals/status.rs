@@ -49,10 +49,7 @@ pub async fn read(
 }
 
 pub(super) fn print(status: &NamespaceStatus, format: Format, clock: &Clock) -> anyhow::Result<()> {
-    match format {
-        Format::Json | Format::Yaml => output::structured(format, status),
-        Format::Table => Ok(output::line(text(status, clock).trim_end())?),
-    }
+    output::print(format, status, || text(status, clock))
 }
 
 /// The status as text for people.

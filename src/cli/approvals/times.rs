@@ -1,6 +1,7 @@
 //! Times as people read them: in their own zone, with the offset.
 
-use jiff::{SignedDuration, Timestamp, tz::TimeZone};
+use cascade_guard_core::text::span;
+use jiff::{Timestamp, tz::TimeZone};
 
 /// The time it is, and where.
 pub struct Clock {
@@ -28,19 +29,10 @@ impl Clock {
     /// The same, with how far away that is.
     pub fn local_and_left(&self, time: Timestamp) -> String {
         let left = time.duration_since(self.now);
-        let away = rough(left.abs());
+        let away = span(left.abs());
         let away = if left.is_negative() { format!("{away} ago") } else { format!("in {away}") };
         format!("{} ({away})", self.local(time))
     }
-}
-
-/// Whole minutes, or seconds where it is less than one.
-fn rough(duration: SignedDuration) -> String {
-    let seconds = (duration.as_millis() + 500) / 1000;
-    if seconds < 60 {
-        return format!("{seconds}s");
-    }
-    format!("{:#}", SignedDuration::from_mins(i64::try_from((seconds + 30) / 60).unwrap_or(i64::MAX / 60)))
 }
 
 #[cfg(test)]

@@ -50,10 +50,7 @@ enum Side {
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let comparison = runtime.block_on(compare(args))?;
-    match args.output {
-        Format::Table => output::line(table::draw(&comparison).trim_end())?,
-        Format::Json | Format::Yaml => output::structured(args.output, &comparison)?,
-    }
+    output::print(args.output, &comparison, || table::draw(&comparison))?;
     Ok(ExitCode::from(u8::from(!comparison.is_clean())))
 }
 

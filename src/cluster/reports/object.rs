@@ -9,6 +9,7 @@ use cascade_guard_core::{
     decision::Severity,
     object::{GroupKind, ObjectRef},
     report::ReportFinding,
+    text::clip,
 };
 
 /// Name of each report.
@@ -216,13 +217,6 @@ fn entry(finding: &ReportFinding, reference: Reference) -> Entry {
         message: clip(finding.sentence(), MAX_MESSAGE),
         properties,
     }
-}
-
-fn clip(text: &str, max: usize) -> String {
-    if text.chars().count() <= max {
-        return text.to_owned();
-    }
-    text.chars().take(max.saturating_sub(1)).chain(['…']).collect()
 }
 
 #[cfg(test)]

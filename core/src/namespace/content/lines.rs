@@ -1,5 +1,6 @@
 //! The content of a Namespace as lines of messages, warnings and tables.
 
+use crate::text::{count, some};
 use std::collections::BTreeMap;
 
 use super::{Content, Count, HeldObject};
@@ -30,7 +31,7 @@ impl Content {
                 1 => "1 claimed object".to_owned(),
                 number => format!("{number} claimed objects"),
             };
-            notes.push(format!("In {namespace}: {claimed} of {}", named(&self.applications)));
+            notes.push(format!("In {namespace}: {claimed} of {}", some(&self.applications, NAMED)));
         }
         let in_use = self.in_use();
         if !in_use.is_empty() {
@@ -64,7 +65,8 @@ impl Content {
 
     fn unavailable(&self) -> Option<String> {
         let is = if self.unavailable_apis.len() == 1 { "is" } else { "are" };
-        (!self.unavailable_apis.is_empty()).then(|| format!("API {} {is} not available", named(&self.unavailable_apis)))
+        (!self.unavailable_apis.is_empty())
+            .then(|| format!("API {} {is} not available", some(&self.unavailable_apis, NAMED)))
     }
 
     /// One line for each finalizer that may hang.
@@ -88,17 +90,6 @@ impl Content {
 impl Count {
     fn of(self, what: &str) -> String {
         let more = if self.more { "at least " } else { "" };
-        let plural = match (self.number, what.ends_with("ss")) {
-            (1, _) => "",
-            (_, true) => "es",
-            _ => "s",
-        };
-        format!("{more}{} {what}{plural}", self.number)
+        format!("{more}{}", count(self.number, what))
     }
-}
-
-fn named(names: &[String]) -> String {
-    let more = names.len().saturating_sub(NAMED);
-    let shown = names[..names.len().min(NAMED)].join(", ");
-    if more > 0 { format!("{shown} and {more} more") } else { shown }
 }

@@ -127,13 +127,6 @@ struct ListedStatus {
     conditions: Vec<Condition>,
 }
 
-/// Custom resources have any shape below `spec` and `status`.
-#[derive(Deserialize)]
-struct OnlyMeta {
-    #[serde(default)]
-    metadata: ObjectMeta,
-}
-
 /// Surveys the content of the Namespace with this metadata. `raw` is its whole JSON, where that is known. With `thorough`
 /// the survey covers every kind of custom resource that Applications claim there, not only the first. `None` while an
 /// answer is out.
@@ -257,9 +250,10 @@ fn add_custom_resources(kind: &GroupKind, reading: Reading<Items>, content: &mut
             return;
         }
     };
-    for item in items.iter().filter_map(|raw| serde_json::from_str::<OnlyMeta>(raw.get()).ok()) {
-        let object = ObjectRef::new(&kind.group, &kind.kind, &item.metadata.namespace, &item.metadata.name);
-        for finalizer in &item.metadata.finalizers {
+    // Custom resources have any shape below `spec` and `status`.
+    for meta in items.iter().filter_map(|raw| ObjectMeta::of(raw.get()).ok()) {
+        let object = ObjectRef::new(&kind.group, &kind.kind, &meta.namespace, &meta.name);
+        for finalizer in &meta.finalizers {
             content.hold(object.clone(), finalizer);
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::{count, named};
+use super::named;
 use crate::{
     catalog::control_plane::{PROJECT, PROJECT_ORDER},
     decision::{Finding, Severity},
@@ -12,6 +12,7 @@ use crate::{
     inventory::{App, AppId, Inventory, Key, LOCAL},
     object::{ARGO_GROUP, ObjectMeta, ObjectRef},
     rules::Context,
+    text::count,
 };
 
 /// An AppProject with this finalizer stays until no Application names it any more.

@@ -1,7 +1,7 @@
 //! Updates of Applications that take something away: prune is switched on while the list holds what another Application
 //! claims, or a child that two parents define is pointed elsewhere.
 
-use super::{claimants, listed, parties};
+use super::{claimants, parties};
 use crate::{
     admission::Object,
     argo::{
@@ -18,6 +18,7 @@ use crate::{
     object::ObjectRef,
     policy::Scope,
     rules::Context,
+    text::some,
 };
 
 pub(super) fn check(
@@ -64,7 +65,7 @@ fn prune(
         if others.is_empty() || (pruning.cluster == LOCAL && !is_pruned(cx, facts, &pruning, &object)) {
             continue;
         }
-        let (path, wanted_by) = (pruning.path(), listed(&others));
+        let (path, wanted_by) = (pruning.path(), some(&others, 3));
         let mut finding = Finding::new(
             &PRUNE,
             Severity::Deny,
@@ -138,7 +139,7 @@ fn repointed(
         target.clone(),
         "an Application that several others define is pointed elsewhere",
     )
-    .detail(format!("{target} (defined by {} too) has another {}{by}", listed(&paths), changed.join(", ")));
+    .detail(format!("{target} (defined by {} too) has another {}{by}", some(&paths, 3), changed.join(", ")));
     finding.scopes = vec![Scope::of(target, Some(project(after)))];
     finding.claimants = paths;
     findings.push(finding);
