@@ -14,7 +14,7 @@ demo: ## The three incidents against an embedded snapshot, over real TLS
 
 .PHONY: test
 test: control-plane tools ## Everything: unit, integration and end-to-end tests, and the static binary in an empty root
-	cargo test --locked --no-fail-fast
+	cargo test --locked --workspace --no-fail-fast
 	tests/static-binary.sh
 
 # The end-to-end tests look for the link next to Cargo's own folders, or in KUBEBUILDER_ASSETS.
@@ -31,10 +31,11 @@ e2e: control-plane ## The end-to-end tests alone; make e2e ONLY=incidents for so
 	cargo test --locked --test e2e -- $(ONLY)
 
 .PHONY: lint
-lint: ## What CI checks besides the tests
-	cargo fmt --check
-	cargo clippy --locked --all-targets -- -D warnings
-	RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps
+lint: ## What CI checks besides the tests; the core first and alone, with its own dependencies
+	cargo fmt --all --check
+	cargo clippy --locked --package cascade-guard-core --all-targets -- -D warnings
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
 	cargo deny --locked check bans licenses sources
 
 .PHONY: crds

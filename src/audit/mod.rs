@@ -15,7 +15,7 @@ mod refusals;
 mod since;
 mod table;
 pub mod terminating;
-mod trust;
+mod untrusted_lists;
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -32,7 +32,7 @@ pub use self::{
     since::Changes,
     table::draw,
     terminating::Stuck,
-    trust::Untrusted,
+    untrusted_lists::Untrusted,
 };
 use crate::judge::{Source, View};
 use cascade_guard_core::{
@@ -207,7 +207,7 @@ pub async fn scan<V: View, S: Source>(
         unprotected: protection::unprotected(input, options),
         approvals: protection::approvals(input, options),
         hooks: hooks::find(input, options).await,
-        untrusted: trust::find(input).await,
+        untrusted: untrusted_lists::find(input).await,
         terminating: terminating::find(input, options).await,
         failed_open: Vec::new(),
     }

@@ -1,9 +1,9 @@
 //! From findings to an answer. Rules say what they found; the policy's mode is applied here, once, and the message that a
 //! tired person reads is written here.
 
-mod halfway;
 mod render;
 mod unjudged;
+mod waiver_limits;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -238,7 +238,7 @@ impl Decision {
     /// Adds a warning for each object that the cascade of `target` will not get past because only the one who asks is let through.
     #[must_use]
     pub fn foretold(mut self, target: &ObjectRef, policy: &Policy, inventory: &Inventory, now: Timestamp) -> Self {
-        let warnings = halfway::warnings(&self, target, policy, inventory, now);
+        let warnings = waiver_limits::warnings(&self, target, policy, inventory, now);
         self.outcomes.extend(warnings);
         self
     }

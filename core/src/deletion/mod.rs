@@ -4,10 +4,10 @@
 mod claimants;
 mod closure;
 mod explanation;
-mod fate;
 mod names;
 mod plan;
 mod planning;
+mod sparing;
 mod stored;
 mod unknown_claimants;
 
@@ -21,10 +21,10 @@ use self::explanation::{Admitted, explain, manager, siblings};
 pub use self::{
     closure::{MAX_ITEMS, Root, RootApplication},
     explanation::{Explanation, is_sync_identity},
-    fate::confirm,
     names::find_name,
     plan::{Fate, Inputs, Item, Plan, Spared, Taker, Via},
     planning::build,
+    sparing::confirm,
     stored::Stored,
 };
 use crate::{

@@ -10,9 +10,9 @@ use std::collections::{HashMap, HashSet};
 use super::{
     claimants::{claimants, is_terminating_application},
     closure::{self, Root},
-    fate::{fate, settle},
     names::name,
     plan::{Fate, Inputs, Item, Plan, Spared, Via},
+    sparing::{fate, settle},
     unknown_claimants::{read_for_unknown_claimants, unknown_claimants},
 };
 use crate::{

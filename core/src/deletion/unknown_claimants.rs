@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{
-    fate::{fate, settle},
     names::name,
     plan::{Fate, Inputs, Item, Plan, Spared, Via},
+    sparing::{fate, settle},
 };
 use crate::{
     argo::digest::Digest,

@@ -7,12 +7,12 @@
 mod app;
 mod claims;
 mod key;
-mod marks;
+mod markers;
 mod relist;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use self::marks::Marks;
+use self::markers::Marks;
 pub use self::{
     app::{App, Held, Running, generated_by},
     claims::{Bucket, BucketId, Claim, ClaimIndex},

@@ -13,8 +13,10 @@ use jiff::Timestamp;
 use super::{Context, Rule};
 use crate::{
     admission::{Object, Request},
-    catalog::RuleMeta,
-    catalog::approval_integrity::{self as checks, META},
+    catalog::{
+        RuleMeta,
+        approval_integrity::{self as checks, META},
+    },
     decision::{Finding, Severity},
     facts::{AccessQuestion, Facts, Reading},
     namespace::approval::{

@@ -8,8 +8,10 @@ use super::{Context, Rule, namespace_approval};
 use crate::{
     admission::Request,
     argo::config::{SECRET_TYPE, cluster_secret},
-    catalog::RuleMeta,
-    catalog::control_plane::{CLUSTER_SECRET, DEFINITION, META, NAMESPACE},
+    catalog::{
+        RuleMeta,
+        control_plane::{CLUSTER_SECRET, DEFINITION, META, NAMESPACE},
+    },
     decision::{Finding, Severity},
     deletion::{Deletion, Fate, Item, Via, find_name},
     facts::{Facts, Reading},

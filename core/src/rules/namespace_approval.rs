@@ -3,9 +3,8 @@
 use super::{Context, Rule};
 use crate::{
     admission::Request,
-    catalog::RuleMeta,
     catalog::{
-        Check,
+        Check, RuleMeta,
         namespace_approval::{CONTENT, META, NOT_APPROVED, NOT_READ, OBSTACLE},
     },
     decision::{Finding, Severity},

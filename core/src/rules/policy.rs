@@ -11,8 +11,10 @@ use serde_json::value::RawValue;
 use super::{Context, Rule};
 use crate::{
     admission::{Object, Request},
-    catalog::RuleMeta,
-    catalog::policy::{META, UNUSABLE},
+    catalog::{
+        RuleMeta,
+        policy::{META, UNUSABLE},
+    },
     decision::{Finding, Severity},
     facts::Facts,
     policy::{POLICY_GROUP, POLICY_KIND, Policy},

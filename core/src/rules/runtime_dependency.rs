@@ -1,20 +1,22 @@
 //! `runtime-dependency`: Pods that stay behind need their ServiceAccount and its rights.
 
-mod losses;
+mod lost_rights;
 mod pods;
 
 use std::collections::HashSet;
 
 use self::{
-    losses::{ACCOUNT, Losses, Who},
+    lost_rights::{ACCOUNT, Losses, Who},
     pods::Workloads,
 };
 use super::{Context, Rule};
 use crate::{
     admission::Request,
     argo::Class,
-    catalog::RuleMeta,
-    catalog::runtime_dependency::{META, NOT_READ, RIGHTS_LOST},
+    catalog::{
+        RuleMeta,
+        runtime_dependency::{META, NOT_READ, RIGHTS_LOST},
+    },
     decision::{Finding, Severity},
     deletion::{Deletion, Explanation, Fate, Item, Plan, confirm},
     facts::Facts,

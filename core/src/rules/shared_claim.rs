@@ -6,8 +6,10 @@ use super::{Context, Rule};
 use crate::{
     admission::Request,
     argo::Class,
-    catalog::RuleMeta,
-    catalog::shared_claim::{CLAIMED, META, STALE, TOO_LARGE, UNKNOWN},
+    catalog::{
+        RuleMeta,
+        shared_claim::{CLAIMED, META, STALE, TOO_LARGE, UNKNOWN},
+    },
     decision::{Finding, Severity},
     deletion::{Deletion, Explanation, Fate, Item, MAX_ITEMS, Via, is_sync_identity},
     facts::Facts,

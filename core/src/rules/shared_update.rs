@@ -5,17 +5,19 @@
 
 mod aggregation;
 mod applications;
-mod losses;
+mod removals;
 #[cfg(test)]
 mod tests;
 
-use self::losses::losses;
+use self::removals::losses;
 use super::{Context, Rule};
 use crate::{
     admission::{Object, Request},
     argo::{Marker, tracking::marker},
-    catalog::RuleMeta,
-    catalog::shared_update::{META, TAKEN_AWAY, UNREADABLE},
+    catalog::{
+        RuleMeta,
+        shared_update::{META, TAKEN_AWAY, UNREADABLE},
+    },
     decision::{Finding, Severity},
     deletion::is_sync_identity,
     facts::Facts,

@@ -1,10 +1,8 @@
 //! Every rule is complete.
 
-use std::{collections::BTreeSet, fs};
+use std::collections::BTreeSet;
 
-use cascade_guard_core::rules::RULES;
-
-use crate::support::repository;
+use cascade_guard_core::{catalog, policy::RuleKey, rules::RULES};
 
 #[test]
 fn every_rule_has_an_id_and_a_page() {
@@ -13,11 +11,32 @@ fn every_rule_has_an_id_and_a_page() {
     for rule in RULES {
         let meta = rule.meta();
         assert_eq!(meta.docs, format!("docs/rules/{}.md", meta.id));
-        let page =
-            fs::read_to_string(repository().join(meta.docs)).unwrap_or_else(|error| panic!("{}: {error}", meta.docs));
+        let page = meta.page;
         for part in ["What it does", "Why", "Example", "Way out"] {
             assert!(page.to_lowercase().contains(&part.to_lowercase()), "{} has no part `{part}`", meta.docs);
         }
         assert!(!meta.operations.is_empty() && !meta.summary.is_empty());
+    }
+}
+
+#[test]
+fn every_rule_that_is_declared_is_registered() {
+    let registered: BTreeSet<&str> = RULES.iter().map(|rule| rule.meta().id).collect();
+    let declared: BTreeSet<&str> = catalog::ALL.iter().map(|rule| rule.id).collect();
+    assert_eq!(registered, declared);
+}
+
+#[test]
+fn policy_spells_a_key_as_its_declaration_does() {
+    for key in RuleKey::ALL {
+        assert_eq!(serde_json::to_value(key).unwrap(), key.as_str());
+    }
+}
+
+#[test]
+fn checks_of_a_rule_have_ids_of_their_own() {
+    for rule in catalog::ALL {
+        let ids: BTreeSet<&str> = rule.checks.iter().map(|check| check.id).collect();
+        assert_eq!(ids.len(), rule.checks.len(), "{}", rule.id);
     }
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{
     Going,
-    losses::{ACCOUNT, Who},
+    lost_rights::{ACCOUNT, Who},
 };
 use crate::{
     facts::{Facts, ListQuestion, Reading},

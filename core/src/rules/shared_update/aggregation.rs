@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::losses::Loss;
+use super::removals::Loss;
 use crate::{
     facts::{Facts, ListQuestion, Reading},
     object::{GroupKind, RBAC_GROUP, null_to_default},

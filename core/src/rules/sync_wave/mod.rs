@@ -22,8 +22,10 @@ use super::{Context, Rule};
 use crate::{
     admission::{Object, Operation, Request},
     argo::hook::{ANNOTATIONS, DELETE_POLICY, HELM_HOOK, HOOK, Hook, SYNC_WAVE},
-    catalog::RuleMeta,
-    catalog::sync_wave::{META, UNREADABLE, UNSEEN},
+    catalog::{
+        RuleMeta,
+        sync_wave::{META, UNREADABLE, UNSEEN},
+    },
     decision::{Finding, Severity},
     facts::Facts,
     inventory::App,
