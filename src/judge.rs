@@ -1,4 +1,4 @@
-//! Where answers come from while the core judges, and the loop that fetches them.
+//! The loop that fetches answers while the core judges, and the traits of what it asks.
 
 use std::{future::Future, time::Duration};
 
@@ -84,7 +84,7 @@ pub async fn look(
     settle(inquiry, source, time_left, |facts| inventory.with(|inventory| judgement.look(inventory, facts))).await
 }
 
-/// Looks until nothing is asked any more, and returns the last word.
+/// Repeats `look` until it asks nothing any more, and returns its last result.
 pub async fn settle<T>(
     mut inquiry: Inquiry,
     source: &impl Source,

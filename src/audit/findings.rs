@@ -1,4 +1,4 @@
-//! The audit as findings: the form that every format has and that audits are compared by.
+//! The audit as a list of findings. Every format has this list, and audits are compared by it.
 
 use std::borrow::Cow;
 

@@ -1,8 +1,9 @@
-//! The audit: what is wrong now, before anybody deletes anything. What two Applications claim, whose delete would be
-//! refused and why, what is not protected, what cannot be trusted, what is stuck.
+//! The audit finds what is wrong before anybody deletes anything: objects that two Applications claim, deletes that
+//! would be refused, Namespaces without protection, Applications whose lists cannot be trusted, objects stuck in
+//! deletion.
 //!
-//! It judges through the same rules as the webhook, against a snapshot or a cluster: whatever gives a [`View`] and answers
-//! as a [`Source`].
+//! It judges by the same rules as the webhook. A cluster and a snapshot can both be audited: anything that gives a
+//! [`View`] and answers as a [`Source`].
 
 pub mod failed_open;
 mod findings;
@@ -43,29 +44,29 @@ use cascade_guard_core::{
     report::{Report, ReportFinding, Tool},
 };
 
-/// So many objects are asked for at once.
+/// At most this many objects are asked for at once.
 const BATCH: usize = 64;
 
 /// The cluster or snapshot that is audited, the policy and the time.
 pub struct AuditInput<'a, V, S> {
     /// What Applications claim.
     pub view: &'a V,
-    /// Who knows the rest.
+    /// What answers the questions of the rules.
     pub source: &'a S,
     /// The policy to judge by.
     pub policy: &'a Policy,
     /// The clock.
     pub now: Timestamp,
-    /// Every object there is to look at.
+    /// Every object to audit.
     pub objects: &'a [KnownObject],
 }
 
-/// How it is audited.
+/// Options of an audit.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Whose deletes are judged.
     pub user: String,
-    /// What is being deleted for longer than this is stuck.
+    /// An object that is being deleted for longer than this counts as stuck.
     pub stuck_after: SignedDuration,
     /// An approval that ends within this time is about to end.
     pub ending_within: SignedDuration,
@@ -81,13 +82,13 @@ impl Default for Options {
     }
 }
 
-/// What was found.
+/// The findings of an audit, in sections.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Audit {
-    /// How much was looked at.
+    /// How many objects were audited.
     pub counts: Counts,
-    /// The mode each rule has where nothing special applies, and the ceiling included.
+    /// The mode of each rule where no override or exemption applies, under the ceiling.
     pub modes: BTreeMap<Cow<'static, str>, Mode>,
     /// Objects that several Applications claim, the most contested first.
     pub overlaps: Vec<Overlap>,
@@ -95,11 +96,11 @@ pub struct Audit {
     pub refusals: Vec<Refusal>,
     /// Namespaces with Applications in them, and less protection than the rules give elsewhere.
     pub unprotected: Vec<Unprotected>,
-    /// Approvals that stand on Namespaces.
+    /// Approvals on Namespaces.
     pub approvals: Vec<AuditedApproval>,
     /// Hooks whose order cannot work.
     pub hooks: Vec<ReportFinding>,
-    /// Applications whose lists are not to be believed.
+    /// Applications whose lists cannot be trusted.
     pub untrusted: Vec<Untrusted>,
     /// Objects whose deletion does not end, the oldest first.
     pub terminating: Vec<Stuck>,
@@ -108,13 +109,13 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// How many Applications and ApplicationSets take too much: each counts once, however many rules say so.
+    /// How many Applications and ApplicationSets would delete too much. Each counts once, however many rules refuse it.
     pub fn too_much(&self) -> usize {
         let wrong = self.refusals.iter().filter(|refusal| !refusal.expected);
         wrong.map(|refusal| &refusal.object).collect::<std::collections::HashSet<_>>().len()
     }
 
-    /// How many Namespaces a rule keeps, or would keep if it enforced.
+    /// How many Namespaces a rule protects, or would protect if it enforced.
     pub fn guarded(&self) -> usize {
         let names: std::collections::HashSet<&str> = self
             .refusals
@@ -126,7 +127,7 @@ impl Audit {
     }
 }
 
-/// How much was looked at.
+/// How many objects were audited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Counts {
@@ -144,13 +145,13 @@ pub struct Counts {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Document {
-    /// Who wrote it.
+    /// The tool that wrote it.
     pub tool: Tool,
-    /// When.
+    /// When it was written.
     pub generated_at: Timestamp,
-    /// What was found, each with its rule: the part that every format has.
+    /// All findings, each with its rule. Every format has this part.
     pub findings: Vec<ReportFinding>,
-    /// The same in sections, with more about each.
+    /// The same findings in sections, with more details.
     #[serde(flatten)]
     pub audit: Audit,
     /// What changed since an earlier audit.
@@ -159,27 +160,27 @@ pub struct Document {
 }
 
 impl Document {
-    /// Of this audit, made at `now`; `earlier` is what it is compared with.
+    /// The document of an audit made at `now`, compared with an `earlier` one.
     pub fn new(audit: Audit, now: Timestamp, earlier: Option<&Document>) -> Self {
         let findings = audit.findings();
         let since = earlier.map(|earlier| Changes::between(earlier, &findings));
         Self { tool: Tool::running("audit"), generated_at: now, findings, audit, since }
     }
 
-    /// For the formats that know findings only.
+    /// A report for the formats that hold findings only.
     pub fn report(&self) -> Report {
         Report::new("audit", self.generated_at, rules(), self.findings.clone())
     }
 }
 
-/// What is being done, for a progress bar.
+/// The progress of an audit, for a progress bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// In a word or two.
+    /// What is being done, in a word or two.
     pub what: &'static str,
-    /// So much of it is done.
+    /// How many objects are done.
     pub done: usize,
-    /// So much there is.
+    /// How many objects there are.
     pub total: usize,
 }
 
@@ -212,7 +213,7 @@ pub async fn scan<V: View, S: Source>(
     }
 }
 
-/// A DELETE of an object that nobody has sent.
+/// The request for a DELETE that nobody has sent.
 pub fn deletion<'a>(object: &ObjectRef, user: &str) -> Request<'a> {
     Request {
         uid: "audit".to_owned(),
@@ -257,7 +258,7 @@ async fn each_object<S: Source>(
     }
 }
 
-/// The metadata of objects, a batch at a time, by name; what cannot be read is left out.
+/// Reads the metadata of objects, a batch at a time. Objects that cannot be read are left out.
 pub(crate) async fn metadata_of<S: Source>(
     source: &S,
     objects: impl IntoIterator<Item = ObjectRef>,

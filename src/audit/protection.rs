@@ -1,4 +1,4 @@
-//! What protects Namespaces, and what takes the protection away: exemptions, overrides, the ceiling, and approvals.
+//! The protection of Namespaces: exemptions, overrides and a ceiling that weaken it, and approvals that lift it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use cascade_guard_core::{
     policy::{Mode, Policy, Resolved, RuleKey, Subject},
 };
 
-/// The rules that stand between a Namespace and its end.
+/// The rules that protect a Namespace from deletion.
 const PROTECTING: [RuleKey; 3] = [RuleKey::NamespaceApproval, RuleKey::SharedClaim, RuleKey::ControlPlane];
 
 /// A Namespace with Applications in it and less protection than the rules give elsewhere.
@@ -35,7 +35,7 @@ pub struct Unprotected {
     pub applications: usize,
 }
 
-/// The Namespaces without protection. The ceiling is told once, not for each of them.
+/// Finds the Namespaces without protection. A ceiling that weakens all of them is listed once.
 pub(super) fn unprotected<V: View, S>(input: &AuditInput<'_, V, S>, options: &Options) -> Vec<Unprotected> {
     let policy = input.policy;
     input.view.with(|inventory| {
@@ -102,7 +102,7 @@ fn inhabitants(inventory: &Inventory) -> BTreeMap<String, BTreeSet<String>> {
     found
 }
 
-/// An approval on a Namespace.
+/// An approval on a Namespace, and whether it is valid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditedApproval {
@@ -115,28 +115,28 @@ pub struct AuditedApproval {
     /// Why.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// What it is worth now.
+    /// Whether it is valid now.
     pub state: ApprovalValidity,
     /// What is wrong with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
 }
 
-/// What an approval is worth.
+/// Whether an approval is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ApprovalValidity {
-    /// It never opens anything as it is.
+    /// It can never become valid as it is written.
     Broken,
-    /// Its time is over.
+    /// It was valid and has ended.
     Expired,
-    /// It is valid, and not for much longer.
+    /// It is valid, but not for much longer.
     Ending,
-    /// It is valid: whoever may delete the Namespace can do so now.
+    /// It is valid, and the Namespace was not deleted yet.
     Pending,
 }
 
-/// Every approval there is, those that need a look first.
+/// Lists every approval; those that need attention come first.
 pub(super) fn approvals<V: View, S>(input: &AuditInput<'_, V, S>, options: &Options) -> Vec<AuditedApproval> {
     let namespaces = input.objects.iter().filter(|subject| subject.object.is_namespace());
     let mut found: Vec<AuditedApproval> =
@@ -172,7 +172,7 @@ fn approval_on(meta: &ObjectMeta, now: Timestamp, policy: &Policy, options: &Opt
 }
 
 impl AuditedApproval {
-    /// The Namespace it stands on.
+    /// The Namespace that carries it.
     pub fn object(&self) -> ObjectRef {
         ObjectRef::namespace(&self.namespace)
     }

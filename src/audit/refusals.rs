@@ -1,5 +1,5 @@
-//! Whose delete would be refused now, and why: every Application, ApplicationSet and Namespace through the same rules as a
-//! review.
+//! Deletes that would be refused now, and why. Every Application, ApplicationSet and Namespace is judged by the same
+//! rules as a review.
 
 use std::{
     borrow::Cow,
@@ -87,7 +87,8 @@ pub(super) async fn find<V: View, S: Source>(
 /// Fewer deletes are not worth a thread.
 const MIN_PART: usize = 500;
 
-/// Judges deletes against an inventory that does not change, a part of them on each core. No verdict depends on another.
+/// Judges deletes against an inventory that does not change, a part of them on each core. No verdict depends on
+/// another.
 fn on_every_core<'a, V: View, S: Source>(
     input: &AuditInput<'_, V, S>,
     options: &Options,

@@ -1,4 +1,4 @@
-//! The audit in a terminal: what needs somebody first, then what is good to know.
+//! The audit as tables for a terminal. What needs attention comes first.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Applications whose lists are not to be believed, and since when.
+//! Applications whose lists cannot be trusted, and since when.
 
 use std::sync::Arc;
 

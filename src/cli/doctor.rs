@@ -1,5 +1,5 @@
-//! `doctor`: proof that the protection is live. What is written in objects can look right while nothing is refused, so the
-//! last word has a delete that must not pass: of a Namespace nobody approved, as a dry run on the server.
+//! `doctor`: proves that the protection is live. The configuration can look right while nothing is refused, so the final
+//! check is a dry-run delete of a Namespace that nobody approved: the server has to refuse it.
 
 use std::process::ExitCode;
 

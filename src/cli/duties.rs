@@ -1,4 +1,4 @@
-//! What a server of a live cluster does besides answering: status, alarm, reports, the watch on what is stuck.
+//! Background tasks of a server of a live cluster: status, alarm, reports, objects stuck in deletion.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,11 +16,11 @@ use crate::{
 };
 use cascade_guard_core::{inventory::Inventory, object::GroupKind};
 
-/// Flags of these duties.
+/// Arguments of the background tasks.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DutyArgs {
-    /// The time from one audit of the cluster to the next; its reports are kept where openreports.io or wgpolicyk8s.io is
-    /// installed
+    /// The time from one audit of the cluster to the next; its reports are kept where openreports.io or wgpolicyk8s.io
+    /// is installed
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
     report_interval: SignedDuration,
     /// Keep no reports in the cluster
@@ -29,36 +29,36 @@ pub struct DutyArgs {
     /// What has been terminating for this long is stuck: counted, logged once a day, reported
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
     pub terminating_after: SignedDuration,
-    /// A further kind to watch for stuck deletions, such as Job.batch; may be given several times, and needs the right to
-    /// list it
+    /// A further kind to watch for stuck deletions, such as Job.batch; may be given several times, and needs the right
+    /// to list it
     #[arg(long, value_name = "KIND.GROUP", value_parser = kind)]
     terminating_kind: Vec<GroupKind>,
 }
 
-/// What the duties work on.
+/// What the background tasks need.
 pub struct Duties {
     /// The connection.
     pub client: Client,
     /// What the API server serves.
     pub kinds: Arc<Kinds>,
-    /// Who reads the cluster.
+    /// Reads of the cluster.
     pub source: LiveSource,
-    /// What the cluster looks like.
+    /// What Applications claim.
     pub inventory: Arc<RwLock<Inventory>>,
-    /// What is in force.
+    /// The policy in force.
     pub policy: Arc<LivePolicy>,
     /// Whether reviews can be judged.
     pub readiness: Arc<Readiness>,
     /// Whether watches go on.
     pub health: Arc<Health>,
-    /// What is served.
+    /// The serving certificate.
     pub tls: Arc<ServerTls>,
-    /// What is counted.
+    /// The metrics.
     pub metrics: Arc<Metrics>,
 }
 
 impl Duties {
-    /// Begins them all.
+    /// Starts them all.
     pub fn begin(self, args: &DutyArgs, background: &mut JoinSet<anyhow::Result<()>>) {
         let Self { client, kinds, source, inventory, policy, readiness, health, tls, metrics } = self;
         let source = source.gently();

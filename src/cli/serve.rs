@@ -1,4 +1,4 @@
-//! `serve`: run the webhook.
+//! `serve`: runs the webhook.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -166,7 +166,7 @@ async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
     served.run(inventory, source, background).await
 }
 
-/// The policy to begin with. A policy file is followed; without one, a cluster's GuardPolicy may take its place.
+/// The policy at the start. A policy file is followed. Without one, the GuardPolicy of a cluster may replace it.
 fn live_policy(
     args: &PolicyArgs,
     metrics: &Arc<Metrics>,
@@ -182,12 +182,12 @@ fn live_policy(
     Ok(policy)
 }
 
-/// Nobody outside may know them, so that nobody can craft two names with one fingerprint.
+/// Keys of the fingerprints. They are secret, so that nobody can craft two names with one fingerprint.
 fn fingerprint_keys() -> (u64, u64) {
     (RandomState::new().hash_one(0), RandomState::new().hash_one(1))
 }
 
-/// All that does not depend on where the world comes from.
+/// Everything that is the same for a cluster and a snapshot.
 struct Served {
     listen: SocketAddr,
     admin_listen: SocketAddr,
@@ -255,7 +255,7 @@ fn bind(address: SocketAddr) -> anyhow::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// Sees to it that repeated decisions are told in the end.
+/// Logs the counts of repeated decisions when their window is over.
 async fn sweep<S>(guard: Arc<Guard<S>>) -> anyhow::Result<()> {
     loop {
         tokio::time::sleep(decisions::WINDOW / 10).await;

@@ -1,4 +1,4 @@
-//! Which object a command is about, and in whose name: words that several commands share.
+//! Arguments that name the object and the user of a request.
 
 use anyhow::{Context as _, ensure};
 use kube::Client;
@@ -10,7 +10,7 @@ use cascade_guard_core::{
     snapshot::Snapshot,
 };
 
-/// The object as a person names it.
+/// The object of a request, as a person names it.
 #[derive(Debug, clap::Args)]
 pub struct ObjectArgs {
     /// Kind of the object: application, applicationset, namespace, crd, role, …
@@ -18,12 +18,13 @@ pub struct ObjectArgs {
     /// Name of the object, alone or after its namespace
     #[arg(value_name = "[NAMESPACE/]NAME")]
     name: String,
-    /// Namespace of the object; an Application, ApplicationSet or AppProject is looked for in that of Argo CD without it
+    /// Namespace of the object; an Application, ApplicationSet or AppProject is looked for in that of Argo CD without
+    /// it
     #[arg(short, long, default_value = "", hide_default_value = true)]
     namespace: String,
 }
 
-/// The same, taken apart. Names of objects hold no slash.
+/// The parts of such a name. The name of an object holds no slash.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// Kind, plural or short name, alone or followed by `.group`.
@@ -35,7 +36,7 @@ pub struct Wanted<'a> {
 }
 
 impl ObjectArgs {
-    /// What is meant.
+    /// Splits the name into its parts.
     pub fn wanted(&self) -> anyhow::Result<Wanted<'_>> {
         let own = self.namespace.as_str();
         let (namespace, name) = self.name.split_once('/').unwrap_or((own, &self.name));
@@ -46,8 +47,8 @@ impl ObjectArgs {
 }
 
 impl Wanted<'_> {
-    /// The object among those of a snapshot. What belongs to Argo CD is looked for in its own namespace, `argocd`, where
-    /// none is named, and a namespace beside a cluster-scoped object does no harm.
+    /// Finds the object in a snapshot. Where no namespace is named, an object of Argo CD is looked for in its own namespace,
+    /// `argocd`. A namespace beside the name of a cluster-scoped object is ignored.
     pub fn find(&self, snapshot: &Snapshot, argocd: &str) -> Option<ObjectRef> {
         let named = || snapshot.named(self.kind, self.name);
         let at_home = |object: &&ObjectRef| {
@@ -57,7 +58,7 @@ impl Wanted<'_> {
         exact.or_else(|| named().find(|object| object.namespace.is_empty() || at_home(object))).cloned()
     }
 
-    /// Why nothing was found, in one line; `place` says where.
+    /// One line that says why nothing was found. `place` says where it was looked for.
     pub fn missing(&self, snapshot: &Snapshot, place: &str) -> String {
         let Self { kind, namespace, name } = self;
         let elsewhere: Vec<String> = snapshot.named(kind, name).take(5).map(ObjectRef::path).collect();
@@ -70,7 +71,7 @@ impl Wanted<'_> {
     }
 }
 
-/// Whose request it is.
+/// The user of a request.
 #[derive(Debug, clap::Args)]
 pub struct UserArgs {
     /// User whose request it is; by default the current user, and without a cluster `kubectl-user`
@@ -81,7 +82,7 @@ pub struct UserArgs {
     groups: Vec<String>,
 }
 
-/// Somebody, where nobody is named and no cluster can be asked.
+/// The user where none is named and no cluster can be asked.
 const SOMEBODY: &str = "kubectl-user";
 
 impl UserArgs {

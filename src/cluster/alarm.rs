@@ -1,5 +1,5 @@
-//! Says that protection has become less than it should be: once in the log, and as an Event on the GuardPolicy. From a
-//! timer, never because of a review, and never on anybody's own objects.
+//! Reports that protection is degraded: once in the log, and as an Event on the GuardPolicy. A timer starts it, never a
+//! review, and it never writes to objects of other people.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -22,37 +22,37 @@ use crate::{
 };
 use cascade_guard_core::policy::{GuardPolicy, POLICY_NAME};
 
-/// How often the guard looks at itself.
+/// The time from one check to the next.
 const EVERY: Duration = Duration::from_secs(30);
-/// Reads are judged over this many looks.
+/// Failed reads are counted over this many checks.
 const READ_LOOKS: u32 = 10;
-/// The same thing is said again after this long, if it is still so.
+/// A degradation that lasts is reported again after this time.
 const AGAIN: Duration = Duration::from_secs(3600);
 
-/// Looks at the guard itself for ever.
+/// Checks the guard itself for ever.
 pub struct Alarm {
     /// The connection.
     pub client: Client,
-    /// Whose object Events are about.
+    /// The policy in force: Events are about its object.
     pub policy: Arc<LivePolicy>,
-    /// Whether it is known yet which object there is.
+    /// Whether that object is known yet.
     pub readiness: Arc<Readiness>,
-    /// Whether watches go on.
+    /// Which watches fail.
     pub health: Arc<Health>,
     /// When the serving certificate ends.
     pub certificate_end: Box<dyn Fn() -> Timestamp + Send + Sync>,
-    /// Where reads are counted.
+    /// The counts of reads.
     pub metrics: Arc<Metrics>,
 }
 
-/// What was said and when.
+/// What was reported and when.
 #[derive(Debug, Default)]
 struct Told {
     at: BTreeMap<&'static str, Instant>,
     active: Vec<&'static str>,
 }
 
-/// What is to be said about one look.
+/// What is to be reported after one check.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct ToTell {
     degraded: Vec<Degradation>,
@@ -77,7 +77,7 @@ impl Told {
 }
 
 impl Alarm {
-    /// Looks for ever.
+    /// Checks for ever.
     ///
     /// # Errors
     /// Never; it has the type of a background task.

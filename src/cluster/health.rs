@@ -1,4 +1,4 @@
-//! How well the guard can judge at this moment: whether its watches go on, its reads are answered, its certificate holds.
+//! Degradations of the guard: watches that fail, reads that are not answered, a certificate that ends soon.
 
 use std::collections::BTreeMap;
 
@@ -16,22 +16,22 @@ pub const CERTIFICATE_ENDS_WITHIN: SignedDuration = SignedDuration::from_hours(7
 /// Fewer failed reads than this say nothing.
 const FEW_READS: u64 = 5;
 
-/// Which watches fail, since when and why. A watch that has never listed anything is not among them: what is missing from
-/// the start is a matter of readiness.
+/// Which watches fail, since when and why. A watch that has never listed anything is not among them: then the guard is
+/// not ready.
 #[derive(Debug, Default)]
 pub struct Health {
     failing: Mutex<BTreeMap<Watch, (Timestamp, String)>>,
 }
 
 impl Health {
-    /// Says that a watch cannot go on.
+    /// Takes note that a watch fails.
     pub fn fails(&self, watch: Watch, reason: String, now: Timestamp) {
         let mut failing = self.failing.lock();
         let since = failing.get(&watch).map_or(now, |(since, _)| *since);
         failing.insert(watch, (since, reason));
     }
 
-    /// Says that a watch has delivered something.
+    /// Takes note that a watch has delivered something.
     pub fn delivers(&self, watch: Watch) {
         self.failing.lock().remove(&watch);
     }
@@ -81,7 +81,7 @@ impl Reads {
     }
 }
 
-/// A way in which protection is less than it should be.
+/// A way in which protection is degraded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Degradation {
     /// One word.
@@ -90,7 +90,7 @@ pub struct Degradation {
     pub note: String,
 }
 
-/// Every way in which protection is less than it should be now.
+/// Finds every degradation.
 pub fn degradations(stale: Option<String>, not_after: Timestamp, reads: Reads, now: Timestamp) -> Vec<Degradation> {
     let mut found = Vec::new();
     if let Some(why) = stale {

@@ -1,4 +1,4 @@
-//! Reads of the live cluster, for one decision.
+//! Answers questions by reads of the live cluster.
 
 use std::{fmt::Write, sync::Arc, time::Duration};
 

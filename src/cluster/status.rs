@@ -1,4 +1,4 @@
-//! Writes the status of the GuardPolicy: from a timer and on change, never because of a review.
+//! Writes the status of the GuardPolicy, from a timer and when something changes, never because of a review.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,28 +22,28 @@ use cascade_guard_core::policy::{
 /// Under this name the fields of the status are ours.
 pub const FIELD_MANAGER: &str = "cascade-guard";
 
-/// How often the guard looks whether it has something new to say.
+/// The time from one check for news to the next.
 const EVERY: Duration = Duration::from_secs(10);
-/// How often it looks whether what it said still stands there. Two replicas that see different things (one has just
-/// started, or has lost its watch) contradict each other only so often.
+/// The time after which the written status is read again. Two replicas that see different things (one has just started,
+/// or has lost its watch) overwrite each other only this often.
 const LOOK_AGAIN: Duration = Duration::from_secs(600);
-/// A replica that has just started lists everything first. Only when that takes longer than this does it say so, because
-/// the replicas before it are still there and know better.
+/// A replica that has just started lists everything first. It writes that only when listing takes longer than this,
+/// because older replicas still run and know more.
 const START: Duration = Duration::from_secs(120);
 
 /// Writes the status of the GuardPolicy that is in force. Where a file stands instead of it, there is nothing to write.
 pub struct StatusWriter {
     /// The connection.
     pub client: Client,
-    /// What is in force.
+    /// The policy in force.
     pub policy: Arc<LivePolicy>,
     /// Whether claims are known.
     pub readiness: Arc<Readiness>,
-    /// Whether they can still be followed.
+    /// Whether their watches still work.
     pub health: Arc<Health>,
 }
 
-/// What the status says, times aside.
+/// The content of the status without its times.
 #[derive(Clone, Debug, PartialEq)]
 struct Said {
     observed: Observed,
@@ -103,7 +103,7 @@ impl StatusWriter {
         }
     }
 
-    /// Makes the status say what is so, and returns that; `None` if there was no need to look.
+    /// Brings the status up to date and returns its content; `None` if nothing had to be checked.
     async fn write(&self, observed: Observed, last: Option<&(Said, Instant)>) -> Result<Option<Said>, kube::Error> {
         let now = Timestamp::now();
         let (policy, claims) = (self.policy.load(), self.claims(now));

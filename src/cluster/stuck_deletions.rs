@@ -1,5 +1,5 @@
-//! Objects stuck in deletion: metrics count them, and the log names each once a day, with what holds it and the command that
-//! helps.
+//! Objects stuck in deletion: metrics count them, and the log names each once a day, with what holds it and the command
+//! that helps.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -31,15 +31,15 @@ const AGAIN: Duration = Duration::from_secs(24 * 3600);
 
 /// Looks for ever.
 pub struct StuckWatch {
-    /// Who reads what holds an object.
+    /// Reads of the cluster.
     pub source: LiveSource,
-    /// What is known of Namespaces, Applications and ApplicationSets.
+    /// The Namespaces, Applications and ApplicationSets that are known.
     pub inventory: Arc<RwLock<Inventory>>,
     /// Needed to tell what holds an object.
     pub policy: Arc<LivePolicy>,
     /// Where further kinds are counted.
     pub metrics: Arc<Metrics>,
-    /// What has been terminating for this long is stuck.
+    /// An object that has been terminating for this long is stuck.
     pub after: SignedDuration,
     /// Further kinds to look at.
     pub kinds: Vec<GroupKind>,

@@ -1,4 +1,4 @@
-//! Keeps the watches going, and what they deliver in step with policy and API server.
+//! Starts the watches and keeps them in step with the policy and with the kinds that the API server serves.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -26,31 +26,32 @@ use cascade_guard_core::{
     object::{ARGO_GROUP, GroupKind},
 };
 
-/// A new definition is served a moment after it was stored, and comes seldom alone.
+/// The wait between a changed definition and discovery. A new kind is served a moment after its definition was stored,
+/// and definitions often change together.
 const SETTLE: Duration = Duration::from_secs(2);
-/// After a change discovery is asked a second time: it is put together with some delay.
+/// The wait until a second discovery after a change, because aggregated discovery lags behind.
 const SECOND_LOOK: Duration = Duration::from_secs(15);
-/// Without any change discovery is asked every so often: aggregated APIs come without a definition.
+/// The time between two discoveries without a change. Aggregated APIs have no definition whose change could be seen.
 const ROUTINE: Duration = Duration::from_secs(600);
 
-/// The live cluster, as far as it feeds the inventory.
+/// Feeds the inventory from the live cluster.
 #[derive(Clone)]
 pub struct Cluster {
     /// The connection.
     pub client: Client,
     /// What the API server serves.
     pub kinds: Arc<Kinds>,
-    /// What is fed.
+    /// The inventory to feed.
     pub inventory: Arc<RwLock<Inventory>>,
     /// What decides which Applications count; fed as well if `watch_policy` is set.
     pub policy: Arc<LivePolicy>,
-    /// Whether the GuardPolicy in the cluster counts. A policy file stands instead of it.
+    /// Whether the GuardPolicy of the cluster counts. If not, a policy file takes its place.
     pub watch_policy: bool,
-    /// Where it is said whether everything has been listed.
+    /// Told when everything has been listed.
     pub readiness: Arc<Readiness>,
-    /// Where events are counted.
+    /// The counts of events.
     pub metrics: Arc<Metrics>,
-    /// Where watches say that they fail.
+    /// Told which watches fail.
     pub health: Arc<Health>,
     /// A list or watch that is silent for so long is given up and tried anew; [`super::SILENCE`] but in tests.
     pub silence: Duration,
@@ -173,8 +174,8 @@ impl Cluster {
         kinds.map(|(group, kind)| self.kinds.known(&GroupKind::new(group, kind)).is_some())
     }
 
-    /// Waits until the policy is known, or that there is none. A policy that is there and cannot be read is neither: going
-    /// on without it would put every rule in audit, and nobody would notice.
+    /// Waits until the policy is known, or that there is none. A policy that is there and cannot be read is neither:
+    /// going on without it would put every rule in audit, and nobody would notice.
     async fn await_policy(&self, states: &mut watch::Receiver<BTreeMap<Watch, WatchState>>) -> anyhow::Result<()> {
         loop {
             match states.borrow_and_update().get(&Watch::Policy) {

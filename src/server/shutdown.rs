@@ -1,4 +1,4 @@
-//! The life of the process: run until told to stop, or until a part of it ends that must not.
+//! Runs the server until a signal stops it, or until a background task ends that must not end.
 
 use std::{io, pin::pin, time::Duration};
 
@@ -41,8 +41,9 @@ pub struct Port {
     pub app: Router,
 }
 
-/// Serves both ports, the webhook's as soon as it is there, until `stop` resolves, then shuts down in the order that loses no request: not ready any more, go
-/// on accepting for `linger` while that gets around, let requests in progress end.
+/// Serves both ports, the webhook's as soon as it is there, until `stop` resolves, then shuts down in the order that
+/// loses no request: not ready any more, go on accepting for `linger` while that gets around, let requests in progress
+/// end.
 ///
 /// # Errors
 /// When `stop` or `webhook` fails, or when one of the `background` tasks ends: each of them is to run as long as the process, and a

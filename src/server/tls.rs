@@ -1,4 +1,4 @@
-//! The serving certificate, and who may connect.
+//! The serving certificate, and the authorities of client certificates.
 
 use std::{
     path::{Path, PathBuf},
@@ -79,7 +79,8 @@ struct Serving {
 }
 
 impl ServerTls {
-    /// Serves this certificate chain and key (PEM). With `client_ca`, clients must show a certificate of that authority.
+    /// Serves this certificate chain and key (PEM). With `client_ca`, clients must show a certificate of that
+    /// authority.
     ///
     /// # Errors
     /// When they cannot be served; the error says which of them is wrong and why.

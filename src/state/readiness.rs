@@ -1,11 +1,11 @@
-//! Whether requests should be sent here, and if not, why.
+//! Whether the process is ready for requests, and if not, why.
 
 use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-/// Something that must hold before requests should be sent here.
+/// A requirement that must hold before the process is ready for requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Requirement {
     /// There is a usable serving certificate.
@@ -38,7 +38,7 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Says that a requirement holds.
+    /// Takes note that a requirement holds.
     pub fn met(&self, requirement: Requirement) {
         if self.missing.lock().remove(&requirement).is_some() {
             tracing::info!(condition = requirement.as_str(), "condition met");
@@ -46,7 +46,7 @@ impl Readiness {
         }
     }
 
-    /// Says that a requirement does not hold, and why.
+    /// Takes note that a requirement does not hold, and why.
     pub fn missing(&self, requirement: Requirement, why: impl Into<String>) {
         let why = why.into();
         let mut missing = self.missing.lock();

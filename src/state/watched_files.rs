@@ -1,7 +1,7 @@
 //! Files that are read again when their content changes.
 //!
-//! Content is compared, not events: the kubelet swaps a symbolic link, which a watch on the file itself misses from the
-//! second time on, and polling works for every kind of mount. The kubelet delivers with a minute's delay anyway.
+//! The content is polled and compared. A watch on a mounted file would miss changes, because the kubelet swaps a
+//! symbolic link. Polling works for every kind of mount, and the kubelet itself delivers changes a minute late.
 
 use std::{convert::Infallible, io, path::PathBuf, time::Duration};
 
@@ -16,7 +16,7 @@ pub struct FileError {
     source: io::Error,
 }
 
-/// Some files that belong together, and what they held when last looked at.
+/// Files that belong together, and what they held when they were last read.
 #[derive(Debug)]
 pub struct WatchedFiles {
     paths: Vec<PathBuf>,
@@ -34,12 +34,12 @@ impl WatchedFiles {
         Ok(Self { paths, bytes })
     }
 
-    /// What the files held when last looked at, in order.
+    /// What the files held when they were last read, in order.
     pub fn bytes(&self) -> &[Vec<u8>] {
         &self.bytes
     }
 
-    /// Looks at the files again; tells whether they changed.
+    /// Reads the files again and returns whether they changed.
     async fn refresh(&mut self) -> Result<bool, FileError> {
         let mut fresh = Vec::with_capacity(self.paths.len());
         for path in &self.paths {
@@ -51,8 +51,8 @@ impl WatchedFiles {
         Ok(changed)
     }
 
-    /// Looks at the files for ever and hands over every change. `what` names them in logs, which say once that the files
-    /// cannot be read and once that they can be again.
+    /// Looks at the files for ever and hands over every change. `what` names them in logs, which say once that the
+    /// files cannot be read and once that they can be again.
     pub async fn follow(mut self, what: &str, every: Duration, mut changed: impl FnMut(&[Vec<u8>])) -> Infallible {
         let mut readable = true;
         loop {

@@ -18,8 +18,8 @@ use crate::{
     object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef},
 };
 
-/// A plan of more objects is not followed to its end. No honest delete is that large, and the largest there is (a Namespace
-/// that holds every Application) would take the memory of a webhook that has to go on answering.
+/// A plan of more objects is not followed to its end. No honest delete is that large, and the largest there is (a
+/// Namespace that holds every Application) would take the memory of a webhook that has to go on answering.
 pub const MAX_ITEMS: usize = 200_000;
 
 /// An Application as a review carries it: newer than the inventory, and with the names of what it holds.
@@ -446,9 +446,9 @@ impl Closure<'_> {
         let object = match self.inputs.inventory.namespace_by_key(key) {
             Some(name) if cluster == LOCAL => Some(ObjectRef::namespace(name)),
             _ => {
-                let names = listed_by.map(|id| names_of(self.inputs, self.facts, id));
-                self.plan.pending |= matches!(names, Some(None));
-                let named = names.flatten().and_then(Result::ok).and_then(|names| names.get(&key));
+                let answer = listed_by.map(|id| names_of(self.inputs, self.facts, id));
+                self.plan.pending |= matches!(answer, Some(None));
+                let named = answer.flatten().and_then(Result::ok).and_then(|listed| listed.get(&key));
                 named.map(|name| self.plan.items[place].called(name))
             }
         }?;

@@ -1,5 +1,5 @@
-//! What an object cannot do without: the Secrets, ConfigMaps, accounts and so on that its Pods refer to, and what a
-//! binding binds.
+//! The needs of an object: the Secrets, ConfigMaps, ServiceAccounts and so on that its Pods refer to, and the role and
+//! subjects of a binding.
 
 mod pod;
 pub mod producers;
@@ -18,14 +18,14 @@ pub enum Force {
     Creation,
     /// The Pod is created but does not start.
     Start,
-    /// Nothing that would keep a sync from going on; the text says what suffers.
+    /// The sync goes on; the text says what does not work until then.
     Bearable(&'static str),
 }
 
-/// Something an object refers to.
+/// One reference of an object to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need {
-    /// What.
+    /// The object that it refers to.
     pub object: ObjectRef,
     /// What happens without it.
     pub force: Force,

@@ -1,5 +1,5 @@
-//! Kinds whose controllers make a Secret or a ConfigMap, by default of their own name. In Git stands the producer, never
-//! the product, so that an Application's list does not hold it.
+//! Kinds whose controllers create a Secret or a ConfigMap, by default of their own name. Git holds the producer and not
+//! the product, so the list of an Application does not hold the product either.
 
 use crate::object::{GroupKind, ObjectRef};
 

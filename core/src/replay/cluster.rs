@@ -1,4 +1,4 @@
-//! A cluster as a stream of admitted requests builds it, and what a policy makes of each of its states.
+//! A cluster that a stream of admitted requests changes, and the claims in it as a policy counts them.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -120,7 +120,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Of the cluster as it is.
+    /// The claims of the cluster as it is now.
     pub fn new(policy: Policy, cluster: &ReplayedCluster) -> Self {
         let inventory = cluster.snapshot.inventory(&policy, (0, 0));
         Self { policy, inventory }

@@ -1,4 +1,4 @@
-//! Recorded requests through a policy, and through another: what would have been refused, and what would change.
+//! Judges recorded requests by a policy: what it would have refused, and what another policy would change.
 
 mod cluster;
 mod read;

@@ -1,4 +1,4 @@
-//! Who sets which finalizer, what it waits for, and how the wait ends.
+//! The controllers behind known finalizers: what each waits for, and how the wait ends.
 
 use super::Holder;
 use cascade_guard_core::{
@@ -165,7 +165,8 @@ fn delete_hooks(subject: &KnownObject, place: usize, which: &str, cleanup: bool)
     )
 }
 
-/// What a condition means that says why a deletion does not end (`NamespaceConditionType` in `core/v1`, and Argo CD's own).
+/// What a condition means that says why a deletion does not end (`NamespaceConditionType` in `core/v1`, and Argo CD's
+/// own).
 pub(super) fn condition(object: &ObjectRef, condition: &Condition) -> Option<Holder> {
     let mend = match condition.kind.as_str() {
         "NamespaceDeletionDiscoveryFailure" => {

@@ -1,4 +1,4 @@
-//! Objects whose deletion does not end: what holds them, and the line that mends it.
+//! Objects stuck in deletion, with the finalizers that hold them and the command that helps.
 
 mod holders;
 
@@ -141,8 +141,8 @@ fn tells(object: &ObjectRef, condition: &Condition) -> bool {
     }
 }
 
-/// What is left: in a Namespace everything that lives there, of an Application what it lists, of an ApplicationSet what it
-/// generated.
+/// What is left: in a Namespace everything that lives there, of an Application what it lists, of an ApplicationSet what
+/// it generated.
 fn remaining(around: &Around<'_>, subject: &KnownObject) -> BTreeMap<String, usize> {
     let object = &subject.object;
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! `overlap`: what two Applications, or two sets of rendered manifests, share, and the safe order of a migration from the
-//! first to the second.
+//! `overlap`: shows what two Applications, or two sets of rendered manifests, have in common, and the safe order of a
+//! migration from the first to the second.
 
 mod table;
 
@@ -110,7 +110,8 @@ fn applications_named<'a>(inventory: &'a Inventory, word: &str) -> Vec<(AppId, &
     inventory.applications().filter(|(_, app)| &*app.name == word).collect()
 }
 
-/// Reads a file or folder of rendered manifests. Objects whose manifest names no namespace are taken to be in `namespace`.
+/// Reads a file or folder of rendered manifests. Objects whose manifest names no namespace are taken to be in
+/// `namespace`.
 fn read_manifests(path: &Path, namespace: &str) -> anyhow::Result<Manifests> {
     let read = snapshot::load(path);
     let read = read.with_context(|| format!("{} holds no rendered manifests that can be read", path.display()))?;

@@ -1,4 +1,4 @@
-//! `plan`: what a delete would take with it, who claims it, what is spared, what would hang.
+//! `plan`: shows what a delete would take along, which Applications claim it, what is spared, and what would hang.
 
 mod tree;
 
@@ -133,11 +133,12 @@ async fn show(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!report.allowed)))
 }
 
-/// So many Namespaces are looked into.
+/// At most this many Namespaces are surveyed.
 const MAX_NAMESPACES: usize = 50;
 
-/// What may stay: of the objects of a plan, and of what is in its Namespaces, which nobody may list. Kubernetes removes its
-/// own finalizers, and Argo CD removes those of a cascade at its end, which is what is planned here.
+/// Finds the objects that a finalizer may hold: objects of the plan, and objects in its Namespaces that no Application
+/// lists. Finalizers of a cascade are left out, because Argo CD removes them at the end of the cascade that is planned
+/// here.
 async fn hanging(rows: &[Row], opened: &OpenedInput) -> Vec<HeldObject> {
     let going = || rows.iter().filter(|row| row.fate != "spared");
     let held = |row: &Row, finalizer: &String| HeldObject {

@@ -1,4 +1,4 @@
-//! A plan as a tree that people can read.
+//! Prints a plan as a tree.
 
 use std::fmt::Write;
 

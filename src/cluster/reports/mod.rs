@@ -1,4 +1,4 @@
-//! The audit at run time, kept in the cluster as reports: on a timer, in whichever form is installed.
+//! Audits the cluster on a timer and writes the findings as reports, in the form whose definitions are installed.
 
 mod object;
 
@@ -95,8 +95,8 @@ impl Reporter {
         [true, false].into_iter().all(|scope| self.kinds.known(&GroupKind::new(group, form.kind(scope).0)).is_some())
     }
 
-    /// One audit, and its reports in the form that is preferred among those installed. Reports of ours that are no longer
-    /// true go, those in the other form included.
+    /// One audit, and its reports in the form that is preferred among those installed. Reports of ours that are no
+    /// longer true go, those in the other form included.
     async fn turn(self: Arc<Self>) -> Result<(), ReportError> {
         let served: Vec<Form> = Form::ALL.into_iter().filter(|form| self.is_served(*form)).collect();
         let Some(preferred) = served.first().copied() else { return Ok(()) };
