@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::plan::{Fate, Inputs, Item, Plan, Taker, Via};
 use crate::{
-    argo::{Marker, tracking},
+    argo::{Marker, sync_options::is_kept, tracking},
     inventory::{AppId, Key, LOCAL, generated_by},
     object::{ARGO_GROUP, ObjectRef},
 };
@@ -39,8 +39,12 @@ pub(super) fn find(inputs: Inputs<'_>, plan: &mut Plan) {
             }
             sure[*place] = true;
             changed = true;
+            let is_child = item.kind.group == ARGO_GROUP;
             if let Some(id) = application(inputs, item) {
                 plan.leaving.surely.insert(id);
+            }
+            if is_child {
+                plan.items[*place].fate = Fate::Deleted;
             }
         }
         if !changed {
@@ -70,10 +74,7 @@ fn is_sure(inputs: Inputs<'_>, plan: &Plan, sure: &[bool], sets: &HashMap<Box<st
                 None => plan.items.first().is_some_and(|root| root.kind.is(ARGO_GROUP, "ApplicationSet")),
             })
         }
-        Via::Cascade => {
-            let takes = |taker: &Taker| is_leaving(plan, taker) && names(inputs, taker, item);
-            item.fate == Fate::Deleted && plan.takers_of(item).any(takes)
-        }
+        Via::Cascade => plan.takers_of(item).any(|taker| is_leaving(plan, taker) && surely_takes(inputs, taker, item)),
     }
 }
 
@@ -82,12 +83,16 @@ fn is_leaving(plan: &Plan, taker: &Taker) -> bool {
     taker.id.is_none_or(|id| plan.leaving.surely.contains(&id))
 }
 
-/// Whether the marker on an item names this Application. Of a Namespace that was read its fate says so.
-fn names(inputs: Inputs<'_>, taker: &Taker, item: &Item) -> bool {
+/// Whether the cascade of an Application takes an item whatever else happens: the marker on it names the Application, and
+/// nothing keeps it. Of a Namespace, which was read, its fate says so.
+fn surely_takes(inputs: Inputs<'_>, taker: &Taker, item: &Item) -> bool {
     if item.kind.is("", "Namespace") {
-        return true;
+        return item.fate == Fate::Deleted;
     }
     let meta = item.object.as_ref().and_then(|object| inputs.inventory.watched_markers(object));
     let settings = inputs.inventory.settings(&taker.app.controller_namespace);
-    meta.is_some_and(|meta| tracking::marker(meta, settings) == Marker::Instance(&taker.app.instance))
+    meta.is_some_and(|meta| {
+        tracking::marker(meta, settings) == Marker::Instance(&taker.app.instance)
+            && !is_kept(meta, taker.app.keeps_objects)
+    })
 }

@@ -122,69 +122,49 @@ impl RandomWorld {
             let app = &self.apps[app];
             !app.terminating && app.entries.get(&object).is_some_and(|state| *state < 2 || app.in_error)
         };
-        let mut passed_by: BTreeSet<usize> = BTreeSet::new();
+        let number = |object: usize| pool[object].name.strip_prefix("app-").and_then(|number| number.parse().ok());
+        // What may go: it carries the marker of an Application that cascades, or one that heals itself lists it.
+        let (mut going, mut taken, mut swept): (BTreeSet<usize>, BTreeSet<usize>, BTreeSet<usize>) =
+            (BTreeSet::from([root]), BTreeSet::new(), BTreeSet::new());
         loop {
-            let (mut going, mut taken, mut swept): (BTreeSet<usize>, BTreeSet<usize>, BTreeSet<usize>) =
-                (BTreeSet::from([root]), BTreeSet::new(), BTreeSet::new());
-            loop {
-                let before = (going.len(), taken.len(), swept.len());
-                for app in going.clone().into_iter().filter(|app| self.apps[*app].cascades) {
-                    let own = format!("app-{app}");
-                    // What its list holds, and what carries its marker.
-                    let listed = self.apps[app].entries.keys().copied();
-                    let marked = (0..pool.len()).filter(|object| self.markers[*object] == Some(app));
-                    taken.extend(
-                        listed.chain(marked).filter(|object| pool[*object].name != own && !passed_by.contains(object)),
-                    );
-                }
-                for object in taken.clone() {
-                    if let Some(app) = pool[object].name.strip_prefix("app-") {
-                        going.insert(app.parse().unwrap());
-                    }
-                    if pool[object].is_namespace() {
-                        let listed = |place: &usize| self.apps.iter().any(|app| app.entries.contains_key(place));
-                        swept.extend(
-                            (0..pool.len())
-                                .filter(|place| pool[*place].namespace == pool[object].name && listed(place)),
-                        );
-                    }
-                }
-                if (going.len(), taken.len(), swept.len()) == before {
-                    break;
-                }
-            }
-            let others = |object: usize| {
-                (0..APPS).filter(|app| !going.contains(app) && claims(*app, object)).collect::<BTreeSet<_>>()
+            let before = (going.len(), taken.len(), swept.len());
+            let cascading: Vec<usize> = going.iter().copied().filter(|app| self.apps[*app].cascades).collect();
+            let goes = |object: &usize| {
+                let lists =
+                    |app: &&usize| self.apps[**app].entries.contains_key(object) && number(*object) != Some(**app);
+                let marked = self.markers[*object].filter(|app| number(*object) != Some(*app));
+                marked.is_some_and(|app| cascading.contains(&app))
+                    || cascading.iter().filter(lists).any(|app| self.apps[*app].self_heals)
             };
-            let spared = |object: usize| {
-                let own = pool[object].name.strip_prefix("app-").and_then(|number| number.parse().ok());
-                let lists = |app: &usize| {
-                    self.apps[*app].cascades && self.apps[*app].entries.contains_key(&object) && own != Some(*app)
-                };
-                let takers: Vec<usize> = going.iter().copied().filter(lists).collect();
-                let ours =
-                    self.markers[object].is_some_and(|marker| going.contains(&marker) && self.apps[marker].cascades);
-                !swept.contains(&object) && !ours && takers.iter().all(|app| !self.apps[*app].self_heals)
-            };
-            let newly: Vec<usize> = taken
-                .iter()
-                .copied()
-                .filter(|object| {
-                    pool[*object].is_namespace() || (pool[*object].is_application() && !others(*object).is_empty())
-                })
-                .filter(|object| spared(*object))
-                .collect();
-            if newly.is_empty() {
-                // An Application whose deletion has begun is lost to whoever claims it.
-                let lost = |object: usize| {
-                    let own = pool[object].name.strip_prefix("app-").and_then(|number| number.parse::<usize>().ok());
-                    own.is_some_and(|own| self.apps[own].terminating)
-                };
-                let contested = taken.iter().filter(|object| !spared(**object)).chain(&swept);
-                return contested.filter(|object| !lost(**object)).flat_map(|object| others(*object)).collect();
+            taken.extend((0..pool.len()).filter(goes));
+            going.extend(taken.iter().filter_map(|object| number(*object)));
+            for namespace in taken.clone().into_iter().filter(|object| pool[*object].is_namespace()) {
+                let listed = |place: &usize| self.apps.iter().any(|app| app.entries.contains_key(place));
+                let inside = |place: &usize| pool[*place].namespace == pool[namespace].name;
+                swept.extend((0..pool.len()).filter(inside).filter(listed));
             }
-            passed_by.extend(newly);
+            if (going.len(), taken.len(), swept.len()) == before {
+                break;
+            }
         }
+        // What surely goes: its marker names an Application that surely goes and cascades.
+        let mut sure = BTreeSet::from([root]);
+        loop {
+            let by = |object: usize| self.markers[object].filter(|app| number(object) != Some(*app));
+            let named = |object: &usize| by(*object).is_some_and(|app| sure.contains(&app) && self.apps[app].cascades);
+            let more: BTreeSet<usize> = (0..pool.len()).filter(named).filter_map(number).collect();
+            if more.is_subset(&sure) {
+                break;
+            }
+            sure.extend(more);
+        }
+        let others = |object: usize| -> Vec<usize> {
+            (0..APPS).filter(|app| !sure.contains(app) && claims(*app, object)).collect()
+        };
+        // An Application whose deletion has begun is lost to whoever claims it.
+        let lost = |object: usize| number(object).is_some_and(|own| self.apps[own].terminating);
+        let contested = taken.iter().chain(&swept).filter(|object| !lost(**object));
+        contested.flat_map(|object| others(*object)).collect()
     }
 }
 
@@ -282,7 +262,8 @@ fn plan_ends_on_a_ring_of_ten_thousand_applications() {
     let application = |number: usize| {
         let next = format!("app-{}", (number + 1) % 10_000);
         json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
-            "metadata": {"name": format!("app-{number}"), "namespace": "argocd", "finalizers": ["resources-finalizer.argocd.argoproj.io"]},
+            "metadata": {"name": format!("app-{number}"), "namespace": "argocd", "finalizers": ["resources-finalizer.argocd.argoproj.io"],
+                "annotations": {"argocd.argoproj.io/tracking-id": format!("app-{}:argoproj.io/Application:argocd/app-{number}", (number + 9_999) % 10_000)}},
             "spec": {"destination": {"server": "https://kubernetes.default.svc", "namespace": "argocd"}},
             "status": {"reconciledAt": "2026-11-29T10:00:00Z", "sync": {"status": "Synced"}, "resources": [
                 {"group": "argoproj.io", "kind": "Application", "namespace": "argocd", "name": next, "status": "Synced"}]}})

@@ -1,6 +1,6 @@
 //! Small worlds for tests: Applications and objects in a line each, judged through the library.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, collections::HashMap};
 
 use cascade_guard_core::{admission::Response, policy::Policy};
 use serde_json::{Value, json};
@@ -94,6 +94,34 @@ pub fn strict() -> Policy {
     )
 }
 
+/// Annotation of a child that its parent has not marked.
+pub const UNMARKED: &str = "tests/unmarked";
+
+fn mark_children(objects: &mut [Value]) {
+    const TRACKING_ID: &str = "argocd.argoproj.io/tracking-id";
+    let mut parents: HashMap<(Value, Value, Value), String> = HashMap::new();
+    for parent in objects.iter().filter(|object| object["kind"] == "Application") {
+        let listed = parent["status"]["resources"].as_array().cloned().unwrap_or_default();
+        for entry in listed.into_iter().filter(|entry| entry["group"] == "argoproj.io") {
+            let child = (entry["kind"].clone(), entry["namespace"].clone(), entry["name"].clone());
+            parents.entry(child).or_insert_with(|| parent["metadata"]["name"].as_str().unwrap().to_owned());
+        }
+    }
+    for child in objects.iter_mut().filter(|object| object["kind"].as_str().unwrap().starts_with("Application")) {
+        let meta = &child["metadata"];
+        let Some(parent) = parents.get(&(child["kind"].clone(), meta["namespace"].clone(), meta["name"].clone()))
+        else {
+            continue;
+        };
+        let said = |key: &str| !meta["annotations"][key].is_null();
+        if !said(TRACKING_ID) && !said(UNMARKED) && meta["ownerReferences"].is_null() {
+            let path = format!("{}/{}", meta["namespace"].as_str().unwrap(), meta["name"].as_str().unwrap());
+            let id = format!("{parent}:argoproj.io/{}:{path}", child["kind"].as_str().unwrap());
+            child["metadata"]["annotations"][TRACKING_ID] = json!(id);
+        }
+    }
+}
+
 /// A cluster.
 pub struct World {
     objects: Vec<Value>,
@@ -102,9 +130,12 @@ pub struct World {
 }
 
 impl World {
-    /// A cluster of these objects.
+    /// A cluster of these objects. Applications and ApplicationSets that an Application lists carry its marker, as Argo CD
+    /// writes it, unless they have annotations that say otherwise.
     pub fn new(objects: impl IntoIterator<Item = Value>) -> Self {
-        Self { objects: objects.into_iter().collect(), policy: RefCell::new(strict()), ready: true }
+        let mut objects: Vec<Value> = objects.into_iter().collect();
+        mark_children(&mut objects);
+        Self { objects, policy: RefCell::new(strict()), ready: true }
     }
 
     /// The same under another policy.
