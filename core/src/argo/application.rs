@@ -118,6 +118,12 @@ pub struct SyncOperation {
     /// The same for several sources.
     #[serde(deserialize_with = "null_to_default")]
     pub revisions: Vec<String>,
+    /// The only objects to sync; empty for all.
+    #[serde(deserialize_with = "null_to_default")]
+    pub resources: Vec<serde::de::IgnoredAny>,
+    /// Whether nothing is really applied.
+    #[serde(deserialize_with = "null_to_default")]
+    pub dry_run: bool,
     /// Manifests that stand in for Git ("local sync").
     #[serde(deserialize_with = "null_to_default")]
     pub manifests: Vec<serde::de::IgnoredAny>,
@@ -323,8 +329,10 @@ pub enum Class {
     Hook,
     /// Listed without a status: skipped, a copy, or an ignored hook.
     NoStatus,
-    /// Not in the list, but the last sync made it.
+    /// Not in the list, but the last sync made it, a sync of everything that succeeded.
     SyncResult,
+    /// Not in the list, but some sync left it behind.
+    LeftBehind,
 }
 
 impl Entry<'_> {
@@ -372,6 +380,8 @@ impl Application<'_> {
             sync_options: Vec::new(),
             revision: String::new(),
             revisions: Vec::new(),
+            resources: Vec::new(),
+            dry_run: false,
             manifests: Vec::new(),
             sync_strategy: SyncStrategy { apply: Strategy { force: false }, hook: Strategy { force: false } },
         };
@@ -412,6 +422,22 @@ impl Application<'_> {
             .automated
             .as_ref()
             .is_some_and(|automated| automated.enabled != Some(false) && automated.prune)
+    }
+
+    /// Whether the last comparison failed, so that the list may lack what the Application wants: Argo CD empties it of all
+    /// that the Application does not own yet, and leaves `reconciledAt` as it is (seen with a repo-server that was away).
+    pub fn comparison_failed(&self) -> bool {
+        let status = &self.status;
+        status.reconciled_at.is_some()
+            && (!matches!(status.sync.status.as_str(), "Synced" | "OutOfSync")
+                || status.conditions.iter().any(|condition| DISTRUST.contains(&condition.kind.as_str())))
+    }
+
+    /// Whether its last operation was a sync of everything that succeeded, so that what it made says what was wanted then.
+    pub fn synced_whole(&self) -> bool {
+        let state = &self.status.operation_state;
+        state.phase == "Succeeded"
+            && state.operation.sync.as_ref().is_some_and(|sync| sync.resources.is_empty() && !sync.dry_run)
     }
 
     /// Never compared: what it wants is not known at all.

@@ -236,7 +236,8 @@ impl Closure<'_> {
             self.take_marked(taker, id, own_key);
         }
         let taker = &mut self.plan.takers[taker];
-        taker.unknown = !holds_something && taker.app.has_history;
+        // A valid list that is empty takes nothing, whatever the history.
+        taker.unknown = !holds_something && taker.app.has_history && !taker.app.list_valid();
     }
 
     /// Adds what a cascade takes because it carries the Application's marker, although its list does not hold it.

@@ -70,7 +70,7 @@ fn is_root_application(item: &Item) -> bool {
 /// Applications never compared that deploy into a namespace the plan touches, or render what an Application of the plan
 /// renders, on the same cluster. The one that deletes, or manages what is deleted by hand, is none.
 pub(super) fn unknown_claimants(inputs: Inputs<'_>, plan: &Plan, manager: Option<AppId>) -> Vec<AppId> {
-    if inputs.inventory.never_compared().next().is_none() {
+    if inputs.inventory.wanting_unknown().next().is_none() {
         return Vec::new();
     }
     let mut touched: HashSet<(ClusterId, &str)> = HashSet::new();
@@ -93,7 +93,7 @@ pub(super) fn unknown_claimants(inputs: Inputs<'_>, plan: &Plan, manager: Option
     };
     let mut found: Vec<AppId> = inputs
         .inventory
-        .never_compared()
+        .wanting_unknown()
         .filter(|id| !plan.leaving.surely.contains(id) && manager != Some(*id))
         .filter(|id| {
             inputs.inventory.app(*id).is_some_and(|app| {

@@ -56,6 +56,8 @@ pub struct App {
     pub running: Option<Running>,
     /// Whether it was never compared, so that nothing is known of what it wants.
     pub never_compared: bool,
+    /// Whether its last comparison failed, so that its list may lack what it wants.
+    pub comparison_failed: bool,
     /// Why its list is not to be believed; `None` if it is.
     pub distrust: Option<&'static str>,
     /// Whether the sync in progress is of another revision than its list.
@@ -120,6 +122,7 @@ impl App {
             prunes_by_itself: application.prunes_by_itself(),
             running,
             never_compared: application.never_compared(),
+            comparison_failed: application.comparison_failed(),
             distrust: application.list_distrust(),
             syncs_other_revision: application.syncs_other_revision(),
             has_history: !application.status.history.is_empty(),
@@ -155,6 +158,7 @@ impl App {
             prunes_by_itself,
             running,
             never_compared,
+            comparison_failed,
             distrust,
             has_history,
             reconciled_at,
@@ -184,6 +188,7 @@ impl App {
             prunes_by_itself: *prunes_by_itself,
             running: *running,
             never_compared: *never_compared,
+            comparison_failed: *comparison_failed,
             distrust: *distrust,
             has_history: *has_history,
             reconciled_at: *reconciled_at,
@@ -220,14 +225,23 @@ impl App {
     }
 
     /// Whether an entry of this class is a claim: what a valid list desires; of a list that is stale or in error,
-    /// everything it holds but live hooks (section 9 of the Argo CD facts, `desired_by`). What only its last sync names is no
-    /// claim: another Application may have taken it over since, and nothing would ever release it.
+    /// everything it holds but live hooks (section 9 of the Argo CD facts, `desired_by`). What its last whole sync made
+    /// counts while its comparison fails, because then the list is emptied. At other times another Application may have
+    /// taken it over since, and nothing would ever release it.
     pub fn claims_class(&self, class: Class) -> bool {
         match class {
             Class::Desired => true,
             Class::Prune | Class::Unknown | Class::NoStatus => !self.list_valid(),
-            Class::Hook | Class::SyncResult => false,
+            Class::SyncResult => self.comparison_failed,
+            Class::Hook | Class::LeftBehind => false,
         }
+    }
+
+    /// Whether nobody knows what it wants: it was never compared, or its comparison fails and there is neither a list nor a
+    /// sync to go by.
+    pub fn wants_unknown(&self) -> bool {
+        self.never_compared
+            || (self.comparison_failed && !self.claims.iter().any(|claim| self.claims_class(claim.class)))
     }
 }
 
@@ -269,18 +283,22 @@ pub(super) fn entries<'a>(application: &'a Application<'a>) -> impl Iterator<Ite
     });
     let results = application.status.operation_state.sync_result.resources.iter();
     let valid = application.list_valid();
-    let made =
-        results.filter(move |result| result.left_behind() && (!valid || !result.hook_type.is_empty())).map(|result| {
-            Held {
-                group: &result.group,
-                kind: &result.kind,
-                namespace: &result.namespace,
-                name: &result.name,
-                class: if result.hook_type.is_empty() { Class::SyncResult } else { Class::Hook },
-                synced: false,
-                wave: 0,
-            }
-        });
+    let whole = application.synced_whole();
+    let made = results.filter(move |result| result.left_behind() && (!valid || !result.hook_type.is_empty())).map(
+        move |result| Held {
+            group: &result.group,
+            kind: &result.kind,
+            namespace: &result.namespace,
+            name: &result.name,
+            class: match (result.hook_type.is_empty(), whole && result.status == "Synced") {
+                (false, _) => Class::Hook,
+                (true, true) => Class::SyncResult,
+                (true, false) => Class::LeftBehind,
+            },
+            synced: false,
+            wave: 0,
+        },
+    );
     // Objects with a generateName can be listed without a name; no two of them are the same object.
     listed.chain(made).filter(|held| !held.name.is_empty())
 }

@@ -66,7 +66,7 @@ pub struct Inventory {
     generated: HashMap<Box<str>, Vec<AppId>>,
     living_in: HashMap<Box<str>, Vec<AppId>>,
     deploying_to: HashMap<Box<str>, Vec<AppId>>,
-    never_compared: HashSet<AppId>,
+    wanting_unknown: HashSet<AppId>,
     claims: ClaimIndex,
     appsets: BTreeMap<(String, String), AppSet>,
     appset_keys: HashMap<Key, (String, String), BuildKeyHasher>,
@@ -100,7 +100,7 @@ impl Inventory {
             generated: HashMap::new(),
             living_in: HashMap::new(),
             deploying_to: HashMap::new(),
-            never_compared: HashSet::new(),
+            wanting_unknown: HashSet::new(),
             claims: ClaimIndex::default(),
             appsets: BTreeMap::new(),
             appset_keys: HashMap::default(),
@@ -138,6 +138,11 @@ impl Inventory {
         app.claims = self.claims_of(application, app.cluster);
         let old = self.apps[id.0 as usize].take();
         let before = old.as_ref().map_or(&[][..], |app| &app.claims);
+        if app.comparison_failed
+            && let Some(old) = old.as_ref().filter(|old| old.cluster == app.cluster && old.uid == app.uid)
+        {
+            app.claims = kept_through_an_error(old, &app.claims);
+        }
         self.claims.replace(id, before, &app.claims);
         if let Some(old) = &old {
             self.unlink(id, old);
@@ -177,8 +182,8 @@ impl Inventory {
         if let Some(set) = &app.generated_by {
             self.generated.entry(set.clone()).or_default().push(id);
         }
-        if app.never_compared {
-            self.never_compared.insert(id);
+        if app.wants_unknown() {
+            self.wanting_unknown.insert(id);
         }
     }
 
@@ -191,7 +196,7 @@ impl Inventory {
         if let Some(set) = &app.generated_by {
             drop_from(&mut self.generated, set, id);
         }
-        self.never_compared.remove(&id);
+        self.wanting_unknown.remove(&id);
     }
 
     /// The facts of an Application, without its claims.
@@ -308,9 +313,9 @@ impl Inventory {
         self.appsets.values().find(|candidate| uid(&candidate.meta.name) == Some(&candidate.meta.uid))
     }
 
-    /// Applications that were never compared.
-    pub fn never_compared(&self) -> impl Iterator<Item = AppId> {
-        self.never_compared.iter().copied()
+    /// Applications of which nobody knows what they want ([`App::wants_unknown`]).
+    pub fn wanting_unknown(&self) -> impl Iterator<Item = AppId> {
+        self.wanting_unknown.iter().copied()
     }
 
     /// Namespaces of the Argo CD controllers that are known: the configured one and those Applications name.
@@ -534,6 +539,16 @@ impl Inventory {
             self.apps[number] = Some(app);
         }
     }
+}
+
+/// The claims of an Application whose comparison fails: what its list still holds, and what it wanted when it was last
+/// compared.
+fn kept_through_an_error(old: &App, listed: &[Claim]) -> Box<[Claim]> {
+    let is_listed = |claim: &&Claim| listed.binary_search_by_key(&claim.key, |listed| listed.key).is_ok();
+    let wanted = old.claims.iter().filter(|claim| old.claims_class(claim.class) && !is_listed(claim));
+    let mut claims: Vec<Claim> = listed.iter().chain(wanted).cloned().collect();
+    claims.sort_by_key(|claim| claim.key);
+    claims.into_boxed_slice()
 }
 
 fn drop_from(map: &mut HashMap<Box<str>, Vec<AppId>>, key: &str, id: AppId) {

@@ -65,7 +65,7 @@ pub fn compare_applications(inputs: Inputs<'_>, facts: &mut Facts, a: AppId, b: 
 pub(super) fn listed(inputs: Inputs<'_>, whole: &Application<'_>, app: &App) -> BTreeMap<Key, (ObjectRef, ListEntry)> {
     let matters = |held: &Held<'_>| match held.class {
         Class::Desired | Class::Prune | Class::Unknown | Class::NoStatus => true,
-        Class::SyncResult => !app.list_valid(),
+        Class::SyncResult | Class::LeftBehind => !app.list_valid(),
         Class::Hook => false,
     };
     let held = inputs.inventory.held(whole, app.cluster).filter(|(_, held)| matters(held));
@@ -77,7 +77,7 @@ pub(super) fn listed(inputs: Inputs<'_>, whole: &Application<'_>, app: &App) -> 
             (Class::Prune, _) => "left Git",
             (Class::Unknown, _) => "Unknown",
             (Class::NoStatus | Class::Hook, _) => "no status",
-            (Class::SyncResult, _) => "last sync",
+            (Class::SyncResult | Class::LeftBehind, _) => "last sync",
         };
         (key, (object, ListEntry { status, wave: held.wave }))
     })

@@ -13,7 +13,7 @@ use crate::{
     decision::{Finding, Severity},
     deletion::{Deletion, Explanation, Fate, Item, MAX_ITEMS, Via, is_sync_identity},
     facts::Facts,
-    inventory::AppId,
+    inventory::{App, AppId},
     object::{ARGO_GROUP, ObjectRef},
     policy::OnUnknown,
     text::count,
@@ -261,10 +261,19 @@ fn unknown_claimants(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<F
         let path = app.path();
         findings.push(
             Finding::new(&UNKNOWN, on_unknown(cx), deletion.object.clone(), "what some Applications want is not known")
-                .detail(format!("Application {path} was never compared and may claim what would go"))
+                .detail(format!("Application {path} {} and may claim what would go", why_unknown(app)))
                 .remedy(format!("argocd app get {path} --refresh   # wait until it was compared, then try again"))
                 .claimed_by(vec![path]),
         );
+    }
+}
+
+/// Why nobody knows what an Application wants.
+fn why_unknown(app: &App) -> &'static str {
+    if app.never_compared {
+        "was never compared"
+    } else {
+        "cannot be compared now, and has no list and no sync to go by,"
     }
 }
 

@@ -258,10 +258,12 @@ fn a_list_that_was_lost_is_replaced_by_the_last_sync() {
 }
 
 #[test]
-fn an_empty_list_after_a_sync_is_unknown_and_without_one_it_takes_nothing() {
+fn an_empty_list_takes_nothing_unless_it_cannot_be_believed_after_a_sync() {
     let synced = with(app("old", &[]), "/status/history", json!([{"id": 1}]));
-    refused(&World::new([synced]).delete("argoproj.io/Application argocd/old", "alice"), &["not known"]);
-    passes(&World::new([app("old", &[])]).delete("argoproj.io/Application argocd/old", "alice"));
+    let delete = |app| World::new([app]).delete("argoproj.io/Application argocd/old", "alice");
+    passes(&delete(synced.clone()));
+    passes(&delete(app("old", &[])));
+    refused(&delete(with(synced, "/status/sync/status", "Unknown")), &["not known"]);
 }
 
 #[test]

@@ -150,7 +150,7 @@ impl Surroundings for Cluster<'_> {
             Class::Unknown => {
                 Plan::At { stage, synced: false, doubt: self.app.distrust.or(Some("it could not be compared")) }
             }
-            Class::Hook | Class::SyncResult => Plan::Hook,
+            Class::Hook | Class::SyncResult | Class::LeftBehind => Plan::Hook,
             Class::Prune | Class::NoStatus => self.elsewhere(object),
         }
     }

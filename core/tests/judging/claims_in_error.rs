@@ -1,0 +1,84 @@
+//! Applications whose comparison fails: Argo CD empties their lists, and they go on claiming what they wanted.
+
+use cascade_guard_core::{
+    argo::{Application, Clusters},
+    inventory::{Inventory, LOCAL},
+    object::ObjectRef,
+};
+use serde_json::{Value, json};
+
+use crate::world::*;
+
+const ROLE: &str = "rbac.authorization.k8s.io/Role shop/api";
+const OLD: &str = "argoproj.io/Application argocd/old";
+
+/// The status as Argo CD writes it when it cannot render: `Unknown`, a condition, and a list without what is not owned.
+fn failing(application: Value) -> Value {
+    let mut application = application;
+    application["status"]["sync"]["status"] = json!("Unknown");
+    application["status"]["resources"] = json!([]);
+    application["status"]["conditions"] =
+        json!([{"type": "ComparisonError", "message": "Failed to load target state: connection refused"}]);
+    application
+}
+
+/// The same with a last sync of this phase and operation that made the Role.
+fn after_a_sync(application: Value, phase: &str, operation: &Value) -> Value {
+    let role = json!({"group": "rbac.authorization.k8s.io", "kind": "Role", "namespace": "shop", "name": "api", "status": "Synced"});
+    let state = json!({"phase": phase, "operation": operation, "syncResult": {"resources": [role]}});
+    with(application, "/status/operationState", state)
+}
+
+/// Deploys elsewhere, so that it is no unknown claimant of what goes.
+fn elsewhere(application: Value) -> Value {
+    with(application, "/spec/destination/namespace", "elsewhere")
+}
+
+#[test]
+fn what_was_wanted_counts_until_a_comparison_says_otherwise() {
+    let mut inventory = Inventory::new((1, 2), "argocd", Clusters::default());
+    let mut apply = |application: &Value| {
+        inventory.apply_application(&serde_json::from_str::<Application<'_>>(&application.to_string()).unwrap());
+        let role = ObjectRef::new("rbac.authorization.k8s.io", "Role", "shop", "api");
+        inventory.claimants(inventory.key_of(LOCAL, &role), &strict()).count()
+    };
+    assert_eq!(apply(&app("new", &[&format!("{ROLE} OutOfSync")])), 1);
+    // However often the comparison fails, and whatever of the list is left.
+    assert_eq!(apply(&failing(app("new", &[]))), 1);
+    assert_eq!(apply(&failing(app("new", &[]))), 1);
+    let mut partial = failing(app("new", &[]));
+    partial["status"]["resources"] = app("new", &["ConfigMap shop/own"])["status"]["resources"].clone();
+    assert_eq!(apply(&partial), 1);
+    // It can be rendered again, and the Role is no longer in it.
+    assert_eq!(apply(&app("new", &["ConfigMap shop/own"])), 0);
+    assert_eq!(apply(&failing(app("new", &[]))), 0);
+    // Another Application of the same name starts anew.
+    assert_eq!(apply(&app("new", &[ROLE])), 1);
+    assert_eq!(apply(&with(failing(app("new", &[])), "/metadata/uid", "another")), 0);
+}
+
+#[test]
+fn last_whole_sync_counts_where_the_list_was_never_seen() {
+    let delete = |new: Value| World::new([app("old", &[ROLE]), new, object(ROLE, "old")]).delete(OLD, "alice");
+    let whole = json!({"sync": {}});
+    let new = || elsewhere(failing(app("new", &[])));
+    refused(&delete(after_a_sync(new(), "Succeeded", &whole)), &["argocd/new"]);
+    passes(&delete(after_a_sync(new(), "Failed", &whole)));
+    passes(&delete(after_a_sync(new(), "Succeeded", &json!({"sync": {"dryRun": true}}))));
+    passes(&delete(after_a_sync(
+        new(),
+        "Succeeded",
+        &json!({"sync": {"resources": [{"kind": "Role", "name": "api"}]}}),
+    )));
+    // While it can be compared, the list alone says what it wants.
+    let compared = elsewhere(app("new", &[]));
+    passes(&delete(after_a_sync(compared, "Succeeded", &whole)));
+}
+
+#[test]
+fn without_a_list_and_a_sync_it_is_an_unknown_claimant_where_it_deploys() {
+    let delete = |new: Value| World::new([app("old", &[ROLE]), new, object(ROLE, "old")]).delete(OLD, "alice");
+    let to = |namespace: &str| with(failing(app("new", &[])), "/spec/destination/namespace", namespace);
+    refused(&delete(to("shop")), &["argocd/new", "cannot be compared now"]);
+    passes(&delete(to("elsewhere")));
+}
