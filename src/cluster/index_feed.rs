@@ -11,10 +11,10 @@ use crate::state::LivePolicy;
 use cascade_guard_core::{
     argo::{
         Application, Clusters,
-        config::{cluster_secret, sync_accounts, tracking_settings},
+        config::{application_namespaces, cluster_secret, sync_accounts, tracking_settings},
         partial,
     },
-    inventory::{AppSet, Inventory, Names, Project},
+    inventory::{AppSet, Inventory, Names, Project, Served},
     object::ObjectMeta,
     policy::{Observed, Policy},
 };
@@ -68,8 +68,8 @@ impl InventoryFeed {
             Ok(application) => application,
             Err(error) => {
                 not_decoded(self.watch, namespace, name, &error);
-                // What it was last known to claim it may still claim.
-                if self.inventory.read().app_named(namespace, name).is_some() {
+                // What it was last known to claim it may still claim, but its list says nothing any more.
+                if self.inventory.write().distrust(namespace, name) {
                     return;
                 }
                 partial(namespace, name, json)
@@ -100,6 +100,10 @@ impl Feed for InventoryFeed {
                 let settings = tracking_settings(json);
                 self.inventory.write().set_settings(namespace, settings);
             }
+            Watch::Parameters => {
+                let served = application_namespaces(json).map_or(Served::Unseen, |setting| Served::parse(&setting));
+                self.inventory.write().set_served(namespace, served);
+            }
             Watch::ClusterSecrets | Watch::Definitions | Watch::Policy => {}
         }
     }
@@ -112,6 +116,7 @@ impl Feed for InventoryFeed {
             Watch::Projects => inventory.remove_project(namespace, name),
             Watch::Namespaces => inventory.remove_namespace(name),
             Watch::Settings => inventory.set_settings(namespace, None),
+            Watch::Parameters => inventory.set_served(namespace, Served::Unseen),
             Watch::ClusterSecrets | Watch::Definitions | Watch::Policy => {}
         }
     }
@@ -124,6 +129,7 @@ impl Feed for InventoryFeed {
             Watch::Projects => inventory.retain_projects(listed),
             Watch::Namespaces => inventory.retain_namespaces(listed),
             Watch::Settings => inventory.retain_settings(listed),
+            Watch::Parameters => inventory.retain_served(listed),
             Watch::ClusterSecrets | Watch::Definitions | Watch::Policy => {}
         }
     }

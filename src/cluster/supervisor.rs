@@ -101,6 +101,7 @@ impl Cluster {
         for watch in [
             Watch::Namespaces,
             Watch::Settings,
+            Watch::Parameters,
             Watch::ClusterSecrets,
             Watch::Projects,
             Watch::ApplicationSets,

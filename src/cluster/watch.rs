@@ -7,7 +7,7 @@ use tokio::sync::watch::Sender;
 
 use super::watched_object::WatchedObject;
 use cascade_guard_core::{
-    argo::config::{SECRET_TYPE, SETTINGS_NAME},
+    argo::config::{PARAMETERS_NAME, SECRET_TYPE, SETTINGS_NAME},
     object::{ARGO_GROUP, GroupKind},
     policy::{POLICY_NAME, Policy},
 };
@@ -15,13 +15,13 @@ use cascade_guard_core::{
 /// What is watched.
 ///
 /// The guard needs `list` and `watch` on: `applications`, `applicationsets` and `appprojects` of `argoproj.io`,
-/// `namespaces`, `customresourcedefinitions`, `guardpolicies`, the ConfigMaps called `argocd-cm`, each in the whole
+/// `namespaces`, `customresourcedefinitions`, `guardpolicies`, the ConfigMaps called `argocd-cm` and `argocd-cmd-params-cm`, each in the whole
 /// cluster, and `secrets` in the namespace of Argo CD. Only Applications and Namespaces are indispensable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Watch {
     /// Applications, whole: their lists are the claims.
     Applications,
-    /// ApplicationSets, metadata alone.
+    /// ApplicationSets, whole: their policies say whether their Applications go with them.
     ApplicationSets,
     /// AppProjects, for whom Argo CD impersonates.
     Projects,
@@ -29,6 +29,8 @@ pub enum Watch {
     Namespaces,
     /// The tracking settings of every Argo CD.
     Settings,
+    /// In which namespaces every Argo CD serves Applications.
+    Parameters,
     /// Which names and URLs mean one cluster.
     ClusterSecrets,
     /// Custom resource definitions, metadata alone: a change of them makes discovery look again.
@@ -46,6 +48,7 @@ impl Watch {
             Self::Projects => "AppProjects",
             Self::Namespaces => "Namespaces",
             Self::Settings => "ConfigMaps called argocd-cm",
+            Self::Parameters => "ConfigMaps called argocd-cmd-params-cm",
             Self::ClusterSecrets => "cluster Secrets of Argo CD",
             Self::Definitions => "CustomResourceDefinitions",
             Self::Policy => "GuardPolicies",
@@ -59,7 +62,7 @@ impl Watch {
 
     /// Whether only metadata is asked for.
     pub(super) fn only_metadata(self) -> bool {
-        matches!(self, Self::ApplicationSets | Self::Namespaces | Self::Definitions)
+        matches!(self, Self::Namespaces | Self::Definitions)
     }
 
     fn resource(self) -> ApiResource {
@@ -68,7 +71,7 @@ impl Watch {
             Self::ApplicationSets => (ARGO_GROUP, "v1alpha1", "ApplicationSet", "applicationsets"),
             Self::Projects => (ARGO_GROUP, "v1alpha1", "AppProject", "appprojects"),
             Self::Namespaces => ("", "v1", "Namespace", "namespaces"),
-            Self::Settings => ("", "v1", "ConfigMap", "configmaps"),
+            Self::Settings | Self::Parameters => ("", "v1", "ConfigMap", "configmaps"),
             Self::ClusterSecrets => ("", "v1", "Secret", "secrets"),
             Self::Definitions => {
                 ("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions")
@@ -82,6 +85,7 @@ impl Watch {
     pub(super) fn selectors(self) -> (Option<String>, Option<String>) {
         match self {
             Self::Settings => (None, Some(format!("metadata.name={SETTINGS_NAME}"))),
+            Self::Parameters => (None, Some(format!("metadata.name={PARAMETERS_NAME}"))),
             Self::Policy => (None, Some(format!("metadata.name={POLICY_NAME}"))),
             Self::ClusterSecrets => (Some(format!("{}={}", SECRET_TYPE.0, SECRET_TYPE.1)), None),
             _ => (None, None),
@@ -114,7 +118,7 @@ impl Watch {
                 WatchScope { generation: scope.generation, ..WatchScope::default() }
             }
             Self::ClusterSecrets => WatchScope { argocd: scope.argocd.clone(), ..WatchScope::default() },
-            Self::Namespaces | Self::Settings | Self::Definitions => WatchScope::default(),
+            Self::Namespaces | Self::Settings | Self::Parameters | Self::Definitions => WatchScope::default(),
         }
     }
 }

@@ -10,6 +10,8 @@ use crate::object::{ObjectMeta, null_to_default};
 
 /// Name of the ConfigMap with an installation's settings.
 pub const SETTINGS_NAME: &str = "argocd-cm";
+/// Name of the ConfigMap with what the processes of an installation are started with.
+pub const PARAMETERS_NAME: &str = "argocd-cmd-params-cm";
 /// Label of Secrets that Argo CD reads, and its value on those that describe a cluster.
 pub const SECRET_TYPE: (&str, &str) = ("argocd.argoproj.io/secret-type", "cluster");
 
@@ -48,13 +50,7 @@ pub fn sync_accounts(project: &str) -> Vec<String> {
 
 /// How an installation marks its objects, from its `argocd-cm`; `None` if the ConfigMap cannot be read.
 pub fn tracking_settings(config_map: &str) -> Option<TrackingSettings> {
-    #[derive(Deserialize, Default)]
-    #[serde(default)]
-    struct Body {
-        #[serde(deserialize_with = "null_to_default")]
-        data: HashMap<String, String>,
-    }
-    let data = serde_json::from_str::<Body>(config_map).ok()?.data;
+    let data = data_of(config_map)?;
     let get = |key: &str| data.get(key).map(String::as_str).unwrap_or_default();
     Some(TrackingSettings {
         method: TrackingMethod::parse(get("application.resourceTrackingMethod")),
@@ -64,6 +60,55 @@ pub fn tracking_settings(config_map: &str) -> Option<TrackingSettings> {
         },
         installation_id: get("installationID").to_owned(),
     })
+}
+
+/// In which namespaces besides its own an installation serves Applications, from its `argocd-cmd-params-cm`, as it is
+/// written there; `None` where it does not say.
+pub fn application_namespaces(config_map: &str) -> Option<String> {
+    data_of(config_map)?.remove("application.namespaces")
+}
+
+fn data_of(config_map: &str) -> Option<HashMap<String, String>> {
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Body {
+        #[serde(deserialize_with = "null_to_default")]
+        data: HashMap<String, String>,
+    }
+    Some(serde_json::from_str::<Body>(config_map).ok()?.data)
+}
+
+/// In which namespaces besides its own an application controller serves Applications, from the flags and the environment
+/// of its Deployment or StatefulSet. The outer `None` where the workload is no application controller; the inner one
+/// where it does not say, so that the ConfigMap decides or, without that, it serves its own namespace only.
+pub fn controller_namespaces(meta: &ObjectMeta, workload: &str) -> Option<Option<String>> {
+    const FLAG: &str = "--application-namespaces";
+    if meta.label("app.kubernetes.io/component") != Some("application-controller") {
+        return None;
+    }
+    let body: serde_json::Value = serde_json::from_str(workload).unwrap_or_default();
+    let containers = body.pointer("/spec/template/spec/containers").and_then(serde_json::Value::as_array);
+    let mut said = None;
+    for container in containers.into_iter().flatten() {
+        let words: Vec<&str> = ["command", "args"]
+            .iter()
+            .filter_map(|key| container[*key].as_array())
+            .flatten()
+            .filter_map(serde_json::Value::as_str)
+            .collect();
+        for (at, word) in words.iter().enumerate() {
+            let value = match word.strip_prefix(FLAG) {
+                Some("") => words.get(at + 1).copied(),
+                Some(rest) => rest.strip_prefix('='),
+                None => None,
+            };
+            said = value.map(str::to_owned).or(said);
+        }
+        let environment = container["env"].as_array().into_iter().flatten();
+        let set = environment.filter(|entry| entry["name"] == "ARGOCD_APPLICATION_NAMESPACES");
+        said = said.or_else(|| set.filter_map(|entry| entry["value"].as_str()).map(str::to_owned).next());
+    }
+    Some(said)
 }
 
 /// Name and server that a cluster Secret declares to be one cluster; `None` for any other Secret.

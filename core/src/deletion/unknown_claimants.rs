@@ -97,7 +97,11 @@ pub(super) fn unknown_claimants(inputs: Inputs<'_>, plan: &Plan, manager: Option
         .filter(|id| !plan.leaving.surely.contains(id) && manager != Some(*id))
         .filter(|id| {
             inputs.inventory.app(*id).is_some_and(|app| {
-                app.terminating.is_none() && inputs.policy.watches_applications_in(&app.namespace) && wants(app)
+                app.terminating.is_none()
+                    && inputs.policy.watches_applications_in(&app.namespace)
+                    // Where no Argo CD serves it, it will never be compared and never take anything.
+                    && (!app.never_compared || inputs.inventory.is_served(&app.namespace))
+                    && wants(app)
             })
         })
         .collect();

@@ -10,17 +10,19 @@ mod claims;
 mod key;
 mod markers;
 mod relist;
+mod serving;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use self::markers::Marks;
 pub use self::{
     app::{App, Held, Running, generated_by},
     appset::AppSet,
     claims::{Bucket, BucketId, Claim, ClaimIndex},
     key::{BuildKeyHasher, ClusterSalt, Fingerprinter, Key},
     relist::Names,
+    serving::Served,
 };
+use self::{markers::Marks, serving::Serving};
 use crate::{
     argo::{
         Application, Clusters,
@@ -75,6 +77,7 @@ pub struct Inventory {
     namespaces: HashMap<String, ObjectMeta>,
     namespace_keys: HashMap<Key, String, BuildKeyHasher>,
     settings: HashMap<String, TrackingSettings>,
+    serving: Serving,
     marks: Marks,
     cluster_scoped: HashSet<GroupKind>,
     clusters: Clusters,
@@ -109,6 +112,7 @@ impl Inventory {
             namespaces: HashMap::new(),
             namespace_keys: HashMap::default(),
             settings: HashMap::new(),
+            serving: Serving::new(),
             marks: Marks::default(),
             cluster_scoped: HashSet::new(),
             clusters,
@@ -152,6 +156,16 @@ impl Inventory {
         self.mark(&app.object(), &application.metadata);
         self.apps[id.0 as usize] = Some(app);
         id
+    }
+
+    /// Says of a known Application that it cannot be decoded any more: it keeps its claims, and its list is not to be
+    /// believed. `false` if it is not known.
+    pub fn distrust(&mut self, namespace: &str, name: &str) -> bool {
+        let Some(app) = self.app_named(namespace, name).and_then(|id| self.apps[id.0 as usize].as_mut()) else {
+            return false;
+        };
+        app.distrust = Some("it cannot be read any more");
+        true
     }
 
     /// Removes an Application.

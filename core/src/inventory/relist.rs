@@ -47,6 +47,11 @@ impl Inventory {
         self.settings.retain(|namespace, _| names.iter().any(|(listed, _)| listed == namespace));
     }
 
+    /// Forgets what every Argo CD serves whose `argocd-cmd-params-cm` is not in `names`.
+    pub fn retain_served(&mut self, names: &Names) {
+        self.serving.retain(|namespace, _| names.iter().any(|(listed, _)| listed == namespace));
+    }
+
     /// Changes which namespace holds the Argo CD controllers. Applications keep their instance names until they are
     /// applied again, so a relist of Applications follows.
     pub fn set_controller_namespace(&mut self, namespace: &str) {

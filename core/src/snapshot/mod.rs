@@ -6,7 +6,7 @@ mod kinds;
 mod parse;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, hash_map::Entry},
     sync::Arc,
 };
 
@@ -18,10 +18,13 @@ pub use self::parse::DocumentError;
 use crate::{
     argo::{
         Application, Clusters,
-        config::{cluster_secret, sync_accounts, tracking_settings},
+        config::{
+            PARAMETERS_NAME, application_namespaces, cluster_secret, controller_namespaces, sync_accounts,
+            tracking_settings,
+        },
     },
     facts::{Answer, ListQuestion, Question, Reading},
-    inventory::{AppSet, Inventory, Project},
+    inventory::{AppSet, Inventory, Project, Served},
     judge::AtHand,
     object::{ARGO_GROUP, Definition, GroupKind, KnownObject, ObjectMeta, ObjectRef, group_of},
     policy::Policy,
@@ -174,10 +177,47 @@ impl Snapshot {
             ("", "ConfigMap") if name == "argocd-cm" => {
                 inventory.set_settings(namespace, stored.and_then(|stored| tracking_settings(self.raw(stored))));
             }
+            ("", "ConfigMap") if name == PARAMETERS_NAME => self.apply_served(inventory),
+            ("apps", "Deployment" | "StatefulSet") if stored.is_none_or(|stored| is_controller(&stored.meta)) => {
+                self.apply_served(inventory);
+            }
             ("apiextensions.k8s.io", "CustomResourceDefinition") | ("", "Secret") => return false,
             _ => {}
         }
         true
+    }
+
+    /// Says in which namespaces the installations serve Applications, as far as the objects show it.
+    fn apply_served(&self, inventory: &mut Inventory) {
+        let mut said: HashMap<&str, Option<String>> = HashMap::new();
+        for kind in ["Deployment", "StatefulSet"] {
+            for stored in self.of_kind("apps", kind).filter(|stored| is_controller(&stored.meta)) {
+                if let Some(namespaces) = controller_namespaces(&stored.meta, self.raw(stored)) {
+                    let known = said.entry(&stored.identity.namespace).or_default();
+                    *known = namespaces.or_else(|| known.take());
+                }
+            }
+        }
+        for stored in self.of_kind("", "ConfigMap").filter(|stored| stored.identity.name == PARAMETERS_NAME) {
+            // A flag of the controller counts before the ConfigMap.
+            let written = application_namespaces(self.raw(stored));
+            match said.entry(&stored.identity.namespace) {
+                Entry::Occupied(mut known) => {
+                    if known.get().is_none() {
+                        known.insert(written);
+                    }
+                }
+                Entry::Vacant(vacant) => {
+                    if written.is_some() {
+                        vacant.insert(written);
+                    }
+                }
+            }
+        }
+        for (namespace, setting) in said {
+            // A controller that is seen without the setting serves its own namespace only.
+            inventory.set_served(namespace, Served::parse(setting.as_deref().unwrap_or_default()));
+        }
     }
 
     fn apply_application(&self, inventory: &mut Inventory, policy: &Policy, stored: &Stored) {
@@ -245,6 +285,7 @@ impl Snapshot {
         for stored in self.of_kind("", "ConfigMap").filter(|stored| stored.identity.name == "argocd-cm") {
             inventory.set_settings(&stored.identity.namespace, tracking_settings(self.raw(stored)));
         }
+        self.apply_served(&mut inventory);
         for stored in &self.objects {
             inventory.mark(&stored.identity, &stored.meta);
         }
@@ -327,6 +368,11 @@ fn field_matches(raw: &str, selector: &str) -> bool {
     let Some((path, wanted)) = selector.split_once('=') else { return true };
     let Ok(object) = serde_json::from_str::<serde_json::Value>(raw) else { return false };
     object.pointer(&format!("/{}", path.replace('.', "/"))).and_then(|value| value.as_str()) == Some(wanted)
+}
+
+/// Whether a workload is the application controller of an Argo CD.
+fn is_controller(meta: &ObjectMeta) -> bool {
+    meta.label("app.kubernetes.io/component") == Some("application-controller")
 }
 
 /// Identity of an object from its head.
