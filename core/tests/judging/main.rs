@@ -18,5 +18,6 @@ mod recordings;
 mod replay;
 mod rules;
 mod runtime_dependency;
+mod scopes;
 mod support;
 mod world;

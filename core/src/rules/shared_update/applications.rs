@@ -80,7 +80,7 @@ fn prune(
             object.name,
             if object.namespace.is_empty() { String::new() } else { format!(" -n {}", object.namespace) }
         ));
-        finding.scopes = vec![Scope::of(&object, Some(&pruning.project))];
+        finding.scopes = Scope::of(&object, Some(&pruning.project)).into();
         finding.claimants = others;
         findings.push(finding);
     }
@@ -140,7 +140,7 @@ fn repointed(
         "an Application that several others define is pointed elsewhere",
     )
     .detail(format!("{target} (defined by {} too) has another {}{by}", some(&paths, 3), changed.join(", ")));
-    finding.scopes = vec![Scope::of(target, Some(project(after)))];
+    finding.scopes = Scope::of(target, Some(project(after))).into();
     finding.claimants = paths;
     findings.push(finding);
 }
