@@ -141,6 +141,12 @@ fn policy_of(case: &Value) -> Policy {
     if let Some(groups) = wanted.get("breakGlassGroups") {
         spec["breakGlass"] = json!({"groups": groups, "requireReason": false});
     }
+    for (key, value) in wanted["spec"].as_object().into_iter().flatten() {
+        match key.as_str() {
+            "rules" => spec["rules"].as_object_mut().unwrap().extend(value.as_object().unwrap().clone()),
+            _ => spec[key] = value.clone(),
+        }
+    }
     policy(spec)
 }
 
