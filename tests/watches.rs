@@ -163,6 +163,23 @@ async fn ready_once_applications_and_namespaces_are_listed_whatever_else_is_refu
 }
 
 #[tokio::test]
+async fn optional_right_that_was_not_given_is_no_warning() {
+    let lines = Lines::default();
+    let writer = lines.clone();
+    let (subscriber, _filter) = log::subscriber("info", move || writer.clone()).unwrap();
+    let _logging = tracing::subscriber::set_default(subscriber);
+    let api = FakeApi::new();
+    let forbidden = || Reply::failure(403, "Forbidden", "not for you");
+    api.reply("/api/v1/namespaces/argocd/secrets", forbidden());
+    api.reply("/api/v1/configmaps", forbidden());
+    let world = World::ready(api).await;
+    world.until("both were said", |_| lines.text().matches("not for you").count() >= 2).await;
+    let warned: Vec<String> = lines.text().lines().filter(|line| line.contains("WARN")).map(str::to_owned).collect();
+    assert!(warned.iter().all(|line| !line.contains("cluster Secrets")), "{warned:?}");
+    assert!(warned.iter().any(|line| line.contains("argocd-cm")), "the others are still warned of: {warned:?}");
+}
+
+#[tokio::test]
 async fn cluster_without_argo_cd_is_ready_and_the_first_application_is_seen() {
     let api = FakeApi::new();
     api.reply(APPLICATIONS, Reply::Text(404, "404 page not found"));

@@ -188,6 +188,22 @@ impl PolicyRule {
     }
 }
 
+/// Rules are compared grant by grant as long as that takes at most this many comparisons of words.
+const MAX_COMPARISONS: usize = 10_000_000;
+
+/// Whether `given` grants all of `wanted`. Where there is too much to compare grant by grant, each rule has to be granted
+/// by a single other one.
+pub fn grants_all(wanted: &[PolicyRule], given: &[PolicyRule]) -> bool {
+    let same: HashSet<&PolicyRule> = given.iter().collect();
+    let wanted: Vec<&PolicyRule> = wanted.iter().filter(|rule| !same.contains(rule)).collect();
+    let size = wanted.iter().map(|rule| rule.size()).fold(0, usize::saturating_add);
+    let words: usize = given.iter().map(PolicyRule::words).sum();
+    if size.saturating_mul(words.max(1)) > MAX_COMPARISONS {
+        return wanted.iter().all(|rule| given.iter().any(|other| other.covers_rule(rule)));
+    }
+    wanted.iter().flat_map(|rule| rule.grants()).all(|grant| given.iter().any(|rule| rule.covers(grant)))
+}
+
 fn holds(words: &[String], word: &str) -> bool {
     words.iter().any(|other| other == word || other == "*")
 }
@@ -231,6 +247,24 @@ mod tests {
         let paths = rule(r#"{"nonResourceURLs":["/metrics/*"],"verbs":["get"]}"#);
         assert!(paths.covers(Grant { verb: "get", on: On::Path("/metrics/cadvisor") }));
         assert!(!paths.covers(Grant { verb: "get", on: On::Path("/healthz") }));
+    }
+
+    #[test]
+    fn rules_together_grant_what_none_of_them_grants_alone() {
+        let pods = |verbs: &str| rule(&format!(r#"{{"apiGroups":[""],"resources":["pods"],"verbs":[{verbs}]}}"#));
+        let wanted = [pods(r#""get","list""#)];
+        assert!(grants_all(&wanted, &[pods(r#""list""#), pods(r#""get""#)]));
+        assert!(!grants_all(&wanted, &[pods(r#""list""#)]));
+        assert!(grants_all(&[], &[]));
+        // Too many to compare one by one: each has to be covered by a single rule.
+        let names: Vec<String> = (0..4000).map(|number| format!("\"n{number}\"")).collect();
+        let many = rule(&format!(
+            r#"{{"apiGroups":[""],"resources":["pods"],"resourceNames":[{}],"verbs":["get"]}}"#,
+            names.join(",")
+        ));
+        let but_one = PolicyRule { resource_names: many.resource_names[1..].to_vec(), ..many.clone() };
+        assert!(grants_all(std::slice::from_ref(&but_one), std::slice::from_ref(&many)));
+        assert!(!grants_all(&[many], &[but_one]));
     }
 
     #[test]

@@ -71,6 +71,10 @@ impl Failure {
         matches!(self, Self::List(kube::Error::Api(status)) if status.code == 404)
     }
 
+    fn is_forbidden(&self) -> bool {
+        matches!(self, Self::List(kube::Error::Api(status)) if status.code == 403)
+    }
+
     fn in_words(&self) -> String {
         match self {
             Self::List(error) => format!("the list failed: {}", in_words(error)),
@@ -236,7 +240,12 @@ impl ListWatch {
         }
         // What was listed once stays as it was; only an absence that lasts from the beginning means that there is none.
         if self.trouble.as_ref() != Some(&reason) {
-            tracing::warn!(watch = self.watch.what(), reason, "cannot watch; trying again");
+            let watch = self.watch.what();
+            if self.watch.is_optional() && failure.is_forbidden() {
+                tracing::info!(watch, reason, "not watched: the right to it was not given");
+            } else {
+                tracing::warn!(watch, reason, "cannot watch; trying again");
+            }
             self.trouble = Some(reason.clone());
         }
         if self.is_synced() {

@@ -60,6 +60,11 @@ impl Watch {
         matches!(self, Self::Applications | Self::Namespaces)
     }
 
+    /// Whether the right to it is given by a component that not everybody wants.
+    pub(super) fn is_optional(self) -> bool {
+        self == Self::ClusterSecrets
+    }
+
     /// Whether only metadata is asked for.
     pub(super) fn only_metadata(self) -> bool {
         matches!(self, Self::Namespaces | Self::Definitions)

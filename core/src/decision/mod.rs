@@ -13,7 +13,7 @@ use crate::{
     catalog::{Check, RuleMeta},
     inventory::Inventory,
     object::ObjectRef,
-    policy::{Mode, Policy, Resolved, RuleKey, Scope, Subject},
+    policy::{Mode, Place, Policy, Resolved, RuleKey, Scope, Scopes, Subject},
 };
 
 /// How bad a finding is, before the policy's mode is applied.
@@ -51,8 +51,9 @@ pub struct Finding {
     pub at_most: Option<(Mode, &'static str)>,
     /// The object it is about.
     pub object: ObjectRef,
-    /// Whose mode counts. The weakest of them applies, so that what was waived at the root stays waived below it.
-    pub scopes: Vec<Scope>,
+    /// Whose mode counts: the strictest of the places it covers, each of which the weakest of its scopes may waive, so that
+    /// what was waived at the root stays waived below it.
+    pub scopes: Scopes,
     /// One sentence that holds for every finding of the same rule and check in one answer, without a full stop.
     pub summary: String,
     /// What holds for this object alone; may be empty.
@@ -77,7 +78,7 @@ pub struct Finding {
 impl Finding {
     /// A finding about an object, judged by the object's own scope.
     pub fn new(check: &'static Check, severity: Severity, object: ObjectRef, summary: impl Into<String>) -> Self {
-        let scopes = vec![Scope::of(&object, None)];
+        let scopes = Scope::of(&object, None).into();
         Self {
             rule: check.rule,
             check,
@@ -96,6 +97,13 @@ impl Finding {
             field: String::new(),
             fix: None,
         }
+    }
+
+    /// Says whose mode counts, where that is not the object's own alone.
+    #[must_use]
+    pub fn judged_in(mut self, scopes: Scopes) -> Self {
+        self.scopes = scopes;
+        self
     }
 
     /// Says what holds for this object alone.
@@ -221,7 +229,7 @@ impl Decision {
         let outcomes = findings
             .into_iter()
             .map(|finding| {
-                let resolved = weakest(&finding, policy, inventory, user, now);
+                let resolved = resolve(&finding, policy, inventory, user, now);
                 let effect = match (resolved.mode, finding.severity) {
                     (Mode::Off, _) => Effect::Dropped,
                     (Mode::Audit, _) => Effect::Recorded,
@@ -276,21 +284,29 @@ impl Decision {
 
 /// The mode that will apply to a finding: for rules that would ask around only for an answer that somebody hears.
 pub fn mode_of(finding: &Finding, policy: &Policy, inventory: &Inventory, user: &str, now: Timestamp) -> Mode {
-    weakest(finding, policy, inventory, user, now).mode
+    resolve(finding, policy, inventory, user, now).mode
 }
 
-fn weakest(finding: &Finding, policy: &Policy, inventory: &Inventory, user: &str, now: Timestamp) -> Resolved {
+fn resolve(finding: &Finding, policy: &Policy, inventory: &Inventory, user: &str, now: Timestamp) -> Resolved {
     let Some(key) = finding.key else {
         return Resolved { mode: Mode::Enforce, decided_by: "always enforced".to_owned(), exempt: false };
     };
-    let resolve = |scope: &Scope| {
+    let of_scope = |scope: &Scope| {
         let labels = inventory.namespace(&scope.namespace).map(|meta| &meta.labels);
         let subject = Subject { namespace: &scope.namespace, labels, project: scope.project.as_deref(), user };
         policy.resolve(key, &subject, scope.since.unwrap_or(now))
     };
-    let mut scopes = finding.scopes.iter().map(resolve);
-    let first = scopes.next().unwrap_or_else(|| resolve(&Scope::default()));
-    let resolved = scopes.fold(first, |weakest, next| if next.mode < weakest.mode { next } else { weakest });
+    let weakest = |place: &Place| {
+        place
+            .scopes()
+            .iter()
+            .map(of_scope)
+            .reduce(|weakest, next| if next.mode < weakest.mode { next } else { weakest })
+    };
+    let strictest = finding.scopes.places().iter().filter_map(weakest);
+    let resolved = strictest
+        .reduce(|strictest, next| if next.mode > strictest.mode { next } else { strictest })
+        .unwrap_or_else(|| of_scope(&Scope::default()));
     match finding.at_most {
         Some((mode, line)) if mode < resolved.mode => Resolved { mode, decided_by: line.to_owned(), exempt: false },
         _ => resolved,

@@ -43,6 +43,8 @@ pub enum Root<'a> {
     },
     /// A Namespace of the guard's own cluster.
     Namespace(ObjectRef),
+    /// A Namespace of another cluster.
+    Elsewhere(ClusterId, ObjectRef),
     /// A CustomResourceDefinition and the kind it defines.
     Definition {
         /// The definition.
@@ -128,6 +130,12 @@ impl Closure<'_> {
             Root::Namespace(object) => {
                 self.root(object.clone());
                 self.enter(LOCAL, &object.name);
+            }
+            Root::Elsewhere(cluster, object) => {
+                let (kind, namespace) = (Arc::new(object.kind.clone()), object.namespace.as_str().into());
+                let key = inventory.key_of(*cluster, object);
+                self.add(key, kind, namespace, *cluster, Some(object.clone()), Via::Root);
+                self.enter(*cluster, &object.name);
             }
             Root::Definition { object, defines } => {
                 self.root(object.clone());

@@ -17,7 +17,7 @@ use crate::{
     facts::Facts,
     inventory::{App, AppId, AppSet, LOCAL},
     object::{ARGO_GROUP, ObjectMeta, ObjectRef, RBAC_GROUP},
-    policy::BREAK_GLASS,
+    policy::break_glass_reason,
 };
 
 /// Why an object is being deleted.
@@ -282,7 +282,7 @@ impl<'a> Admitted<'a> {
     pub fn broken_glass(&self, inputs: Inputs<'a>) -> Option<&'a str> {
         let inventory = inputs.inventory;
         let of_apps = self.apps.iter().find_map(|id| inventory.app(*id).and_then(|app| inventory.broken_glass(app)));
-        of_apps.or_else(|| self.sets.iter().find_map(|set| set.meta.annotation(BREAK_GLASS)))
+        of_apps.or_else(|| self.sets.iter().find_map(|set| break_glass_reason(&set.meta)))
     }
 }
 

@@ -6,11 +6,14 @@ mod claimants;
 mod closure;
 mod explanation;
 mod names;
+mod places;
 mod plan;
 mod planning;
 mod sparing;
 mod stored;
 mod unknown_claimants;
+
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use serde_json::value::RawValue;
@@ -33,9 +36,9 @@ use crate::{
         hook::{DeletePolicies, DeletePolicy, Hook},
     },
     facts::Facts,
-    inventory::{AppId, AppSet, Inventory},
+    inventory::{App, AppId, AppSet, Inventory, LOCAL},
     object::{ARGO_GROUP, Definition, ObjectMeta, ObjectRef},
-    policy::Scope,
+    policy::{Place, Scope, Scopes, namespace_of},
 };
 
 /// A DELETE, explained and planned.
@@ -58,7 +61,8 @@ pub struct Deletion {
     projects: Vec<Option<String>>,
     /// Whether it is the first of its kind, not the consequence of one that was judged before.
     pub root: bool,
-    /// Whose mode also counts: those of the Applications that explain the delete, up to where the cascade began.
+    /// Whose mode also counts: those of the Applications whose admitted cascade takes it along, up to where that began. A
+    /// prune and a replacement were admitted nowhere.
     waivers: Vec<Scope>,
     /// The reason by which the glass was broken further up.
     pub broken_glass: Option<String>,
@@ -76,12 +80,54 @@ impl Deletion {
     }
 
     /// Whose modes count for a finding about `object`.
-    pub fn scopes(&self, object: &ObjectRef) -> Vec<Scope> {
-        let own = self.projects.iter().map(|project| Scope::of(object, project.as_deref()));
-        let now: Vec<Scope> = own.chain(self.waivers.iter().cloned()).collect();
+    pub fn scopes(&self, object: &ObjectRef) -> Scopes {
+        self.scopes_in([namespace_of(object)])
+    }
+
+    /// Whose modes count for a finding about what is in these namespaces, each named once; cluster-scoped objects are in
+    /// the one without a name.
+    pub fn scopes_in<'n>(&self, namespaces: impl IntoIterator<Item = &'n str>) -> Scopes {
+        Scopes::covering(namespaces.into_iter().map(|namespace| self.place(namespace)))
+    }
+
+    /// Whose modes count for a finding about each of these Applications, which may want something of the plan, nobody knows
+    /// what: the namespace it deploys into where the plan touches that, else every namespace that the plan touches on its
+    /// cluster.
+    pub fn scopes_wanted_by<'i>(&self, apps: impl IntoIterator<Item = &'i App>) -> Vec<(&'i App, Scopes)> {
+        let touched = places::touched_by_cluster(&self.plan);
+        let scopes = |app: &App| match touched.get(&app.cluster) {
+            Some(touched) if touched.contains(&*app.destination.namespace) => {
+                self.scopes_in([&*app.destination.namespace])
+            }
+            Some(touched) => self.scopes_in(touched.iter().copied()),
+            None => self.scopes(&self.object),
+        };
+        apps.into_iter().map(|app| (app, scopes(app))).collect()
+    }
+
+    /// Whose modes count for a finding about the whole plan.
+    pub fn scopes_of_everything(&self) -> Scopes {
+        let mut namespaces: BTreeSet<&str> =
+            places::touched(&self.plan).into_iter().map(|(_, namespace)| namespace).collect();
+        namespaces.insert(namespace_of(&self.object));
+        self.scopes_in(namespaces)
+    }
+
+    /// A namespace, with all that may waive a finding there.
+    fn place(&self, namespace: &str) -> Place {
+        let own =
+            |project: &Option<String>| Scope { namespace: namespace.to_owned(), project: project.clone(), since: None };
+        let now: Vec<Scope> = self.projects.iter().map(own).chain(self.waivers.iter().cloned()).collect();
         let then = |since: &Timestamp| now.iter().map(|scope| Scope { since: Some(*since), ..scope.clone() }).collect();
         let earlier: Vec<Vec<Scope>> = self.began.iter().map(then).collect();
-        now.into_iter().chain(earlier.into_iter().flatten()).collect()
+        Place::waived_by_any(now.into_iter().chain(earlier.into_iter().flatten()).collect())
+    }
+
+    /// The Application that prunes, where this is a prune of what is on the guard's own cluster. A sync prunes before it
+    /// applies, so what else the same Application lists may be about to change.
+    pub fn pruning<'i>(&self, inventory: &'i Inventory) -> Option<&'i App> {
+        let Explanation::Prune(id) = self.explanation else { return None };
+        inventory.app(id).filter(|app| app.cluster == LOCAL)
     }
 
     /// Whether the object comes back at once and takes nothing along.
@@ -167,8 +213,8 @@ fn work_out(inputs: Inputs<'_>, facts: &mut Facts, request: &Request<'_>, stored
     };
     let mut projects = vec![own_project];
     let mut waivers = Vec::new();
-    let further_up = admitted.apps.iter().filter_map(|id| inventory.app(*id));
-    for app in explaining.into_iter().chain(further_up) {
+    // A prune and a replacement have no admitted root: only the project of the Application that prunes counts, as above.
+    for app in admitted.apps.iter().filter_map(|id| inventory.app(*id)) {
         let project = Some(app.project.to_string());
         let scope = Scope { namespace: app.namespace.to_string(), project: project.clone(), since: None };
         if !waivers.contains(&scope) {
@@ -230,12 +276,13 @@ fn start<'r>(
     if let (None, Some(id)) = (raw, known) {
         return Root::Known(id);
     }
-    let raw = raw.unwrap_or(RawValue::NULL);
+    root_of(object, raw.unwrap_or(RawValue::NULL), meta, request.options.orphans())
+}
+
+/// Where the plan of an object other than an Application begins. With `orphans` an ApplicationSet leaves what it generated.
+pub fn root_of<'r>(object: &ObjectRef, raw: &RawValue, meta: &'r ObjectMeta, orphans: bool) -> Root<'r> {
     if object.kind.is(ARGO_GROUP, "ApplicationSet") {
-        return Root::AppSet {
-            meta,
-            orphans: request.options.orphans() || AppSet::new(meta.clone(), raw.get()).keeps_applications,
-        };
+        return Root::AppSet { meta, orphans: orphans || AppSet::new(meta.clone(), raw.get()).keeps_applications };
     }
     if object.is_namespace() {
         return Root::Namespace(object.clone());

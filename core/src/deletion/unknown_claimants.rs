@@ -4,14 +4,14 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::{
     names::name,
-    plan::{Fate, Inputs, Item, Plan, Via},
+    places::touched,
+    plan::{Fate, Inputs, Plan, Via},
     sparing::{fate, settle},
 };
 use crate::{
     argo::digest::Digest,
     facts::Facts,
     inventory::{App, AppId, ClusterId, LOCAL},
-    object::ARGO_GROUP,
 };
 
 /// So many objects are read at a time to find one that really goes.
@@ -62,25 +62,13 @@ pub(super) fn read_for_unknown_claimants(
     }
 }
 
-/// The Application that is deleted is no part of what its namespace holds for others.
-fn is_root_application(item: &Item) -> bool {
-    item.via == Via::Root && item.kind.is(ARGO_GROUP, "Application")
-}
-
 /// Applications never compared that deploy into a namespace the plan touches, or render what an Application of the plan
 /// renders, on the same cluster. The one that deletes, or manages what is deleted by hand, is none.
 pub(super) fn unknown_claimants(inputs: Inputs<'_>, plan: &Plan, manager: Option<AppId>) -> Vec<AppId> {
     if inputs.inventory.wanting_unknown().next().is_none() {
         return Vec::new();
     }
-    let mut touched: HashSet<(ClusterId, &str)> = HashSet::new();
-    for item in plan.items.iter().filter(|item| !matches!(item.fate, Fate::Spared(_))) {
-        if item.kind.is("", "Namespace") {
-            touched.extend(item.object.as_ref().map(|object| (item.cluster, object.name.as_str())));
-        } else if !item.namespace.is_empty() && !is_root_application(item) {
-            touched.insert((item.cluster, &item.namespace));
-        }
-    }
+    let touched = touched(plan);
     let rendered: HashSet<(ClusterId, Digest)> = plan
         .takers
         .iter()

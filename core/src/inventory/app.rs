@@ -11,7 +11,7 @@ use crate::{
         tracking::{INSTANCE_LABEL, TRACKING_ID, TrackingId},
     },
     object::{ARGO_GROUP, ObjectRef},
-    policy::BREAK_GLASS,
+    policy::break_glass_reason,
 };
 
 /// A sync in progress.
@@ -133,7 +133,7 @@ impl App {
             parent: parent.map(Box::from),
             kept: is_kept(meta, false),
             keeps_objects: in_list(&application.spec.sync_policy.sync_options, "Delete") == Some("false"),
-            break_glass: meta.annotation(BREAK_GLASS).map(Box::from),
+            break_glass: break_glass_reason(meta).map(Box::from),
             claims: Box::default(),
         }
     }
@@ -207,6 +207,11 @@ impl App {
     /// The entry for an object, if it is listed.
     pub fn claim(&self, key: Key) -> Option<&Claim> {
         self.claims.binary_search_by_key(&key, |claim| claim.key).ok().map(|at| &self.claims[at])
+    }
+
+    /// Whether it lists an object to be there, not to be pruned.
+    pub fn lists(&self, key: Key) -> bool {
+        self.claim(key).is_some_and(|claim| claim.class != Class::Prune)
     }
 
     /// Identity of the Application itself.

@@ -30,7 +30,7 @@ use crate::{
         tracking::{TrackingSettings, instance_name},
     },
     object::{GroupKind, ObjectMeta, ObjectRef, is_builtin_cluster_scoped},
-    policy::{BREAK_GLASS, Policy},
+    policy::{Policy, break_glass_reason},
 };
 
 /// Number of an Application in the inventory. Numbers of Applications that are gone are used again.
@@ -429,7 +429,7 @@ impl Inventory {
         let Some(set) = self.appsets.remove(&(namespace.to_owned(), name.to_owned())) else { return };
         self.unmark(&set.object());
         self.appset_keys.remove(&self.key_of(LOCAL, &set.object()));
-        if let Some(reason) = set.meta.annotation(BREAK_GLASS) {
+        if let Some(reason) = break_glass_reason(&set.meta) {
             self.broken_glass.insert(generated_by(&set.meta.name, &set.meta.uid), reason.to_owned());
         }
     }
@@ -438,7 +438,7 @@ impl Inventory {
     pub fn broken_glass<'a>(&'a self, app: &'a App) -> Option<&'a str> {
         app.break_glass
             .as_deref()
-            .or_else(|| self.generator_of(app)?.meta.annotation(BREAK_GLASS))
+            .or_else(|| break_glass_reason(&self.generator_of(app)?.meta))
             .or_else(|| self.broken_glass.get(app.generated_by.as_ref()?).map(String::as_str))
     }
 

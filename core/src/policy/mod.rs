@@ -11,18 +11,26 @@ pub mod status;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::object::ObjectMeta;
+
 pub use self::definition::definition;
 pub use self::file::ParseError;
 pub use self::labels::Weakening;
 pub use self::matching::{Matcher, Subject};
 pub use self::schema::{Approvers, GuardPolicy, GuardPolicySpec, Mode, OnUnknown, RuleKey};
-pub use self::scope::Scope;
+pub(crate) use self::scope::namespace_of;
+pub use self::scope::{Place, Scope, Scopes};
 pub use self::status::{Claims, Observed};
 
 /// Name of the one object that counts.
 pub const POLICY_NAME: &str = "default";
 /// Annotation with the reason to delete in spite of every rule.
 pub const BREAK_GLASS: &str = "cascade-guard.io/break-glass";
+/// The reason to break the glass that stands on an object, trimmed. A blank one is none: it waives nothing anywhere.
+pub fn break_glass_reason(meta: &ObjectMeta) -> Option<&str> {
+    meta.annotation(BREAK_GLASS).map(str::trim).filter(|reason| !reason.is_empty())
+}
+
 /// API group of the object.
 pub const POLICY_GROUP: &str = "cascade-guard.io";
 /// Kind of the object.

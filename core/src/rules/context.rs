@@ -8,7 +8,7 @@ use crate::{
     decision::{BrokenGlass, Finding, Severity, mode_of},
     deletion::{Deletion, Inputs, Stored},
     inventory::Inventory,
-    policy::{BREAK_GLASS, Mode, Policy},
+    policy::{BREAK_GLASS, Mode, Policy, break_glass_reason},
 };
 
 /// A request and everything known around it.
@@ -77,7 +77,7 @@ impl<'a> Context<'a> {
         }
         let member = self.policy.may_break_glass(&self.request.user.groups);
         self.stored?;
-        match self.written_on_glass().filter(|reason| !reason.trim().is_empty()) {
+        match self.written_reason() {
             Some(reason) if member => Some(BrokenGlass { reason: reason.to_owned(), lasts: true }),
             None if member && !configured.require_reason => {
                 Some(BrokenGlass { reason: format!("by {}", self.request.user.username), lasts: false })
@@ -86,8 +86,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// What is written under [`BREAK_GLASS`] on the object that is deleted, whoever deletes it.
-    fn written_on_glass(&self) -> Option<&str> {
+    /// The reason that is written under [`BREAK_GLASS`] on the object that is deleted, whoever deletes it.
+    fn written_reason(&self) -> Option<&str> {
         let meta = &self.stored?.meta;
         // Its ApplicationSet takes off whatever is written on a generated Application.
         let on_its_set = || {
@@ -95,7 +95,7 @@ impl<'a> Context<'a> {
             let id = self.inventory.app_named(&target.namespace, &target.name).filter(|_| target.is_application())?;
             self.inventory.broken_glass(self.inventory.app(id)?)
         };
-        meta.annotation(BREAK_GLASS).or_else(on_its_set)
+        break_glass_reason(meta).or_else(on_its_set)
     }
 
     /// Why the key that is there waives nothing, for whoever wrote it and is refused all the same. Asked only where
@@ -104,14 +104,17 @@ impl<'a> Context<'a> {
         if self.request.operation != Operation::Delete {
             return None;
         }
-        let written = self.written_on_glass()?;
+        let written = self.written_reason();
+        if written.is_none() && self.stored?.meta.annotation(BREAK_GLASS).is_none() {
+            return None;
+        }
         let groups = &self.policy.spec.break_glass.groups;
         let user = &self.request.user;
         let why = if groups.is_empty() {
             "the policy names no group that may break the glass (spec.breakGlass.groups)".to_owned()
         } else if !self.policy.may_break_glass(&user.groups) {
             format!("{} is in none of its groups ({})", user.username, groups.join(", "))
-        } else if written.trim().is_empty() {
+        } else if written.is_none() {
             "it gives no reason".to_owned()
         } else {
             return None;

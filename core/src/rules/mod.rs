@@ -17,7 +17,12 @@ pub mod sync_wave;
 mod testing;
 
 pub use self::context::Context;
-use crate::{admission::Request, catalog::RuleMeta, decision::Finding, facts::Facts};
+use crate::{admission::Request, catalog::RuleMeta, decision::Finding, facts::Facts, inventory::App};
+
+/// How an Application applies before it prunes.
+fn prune_last(app: &App) -> String {
+    format!("argocd app set {} --sync-option PruneLast=true   # it then applies first and prunes last", app.path())
+}
 
 /// One rule.
 pub trait Rule: Sync {

@@ -8,7 +8,7 @@ use crate::{
         namespace_approval::{CONTENT, META, NOT_APPROVED, NOT_READ, OBSTACLE},
     },
     decision::{Finding, Severity},
-    deletion::{Deletion, Fate, Stored, Via},
+    deletion::{Deletion, Fate, Item, Stored, Via},
     facts::{Facts, Reading},
     inventory::LOCAL,
     namespace::{
@@ -47,7 +47,7 @@ impl Rule for NamespaceApproval {
                 continue;
             }
             if item.cluster != LOCAL {
-                findings.push(elsewhere(cx, deletion, item.label().as_str(), cx.inventory.cluster_name(item.cluster)));
+                findings.push(elsewhere(cx, deletion, item));
                 continue;
             }
             let object = match &item.object {
@@ -165,10 +165,10 @@ fn look_into(
 }
 
 /// A Namespace on another cluster: nobody here can read its approval.
-fn elsewhere(cx: &Context<'_>, deletion: &Deletion, label: &str, cluster: &str) -> Finding {
-    let mut finding =
-        Finding::new(&NOT_APPROVED, Severity::Warn, deletion.object.clone(), "a Namespace on another cluster goes too")
-            .detail(format!("{label} on {cluster} goes too; only the guard of that cluster can ask for an approval"));
-    finding.scopes = deletion.scopes(&cx.request.target);
-    finding
+fn elsewhere(cx: &Context<'_>, deletion: &Deletion, item: &Item) -> Finding {
+    let (label, cluster) = (item.label(), cx.inventory.cluster_name(item.cluster));
+    Finding::new(&NOT_APPROVED, Severity::Warn, deletion.object.clone(), "a Namespace on another cluster goes too")
+        .detail(format!("{label} on {cluster} goes too; only the guard of that cluster can ask for an approval"))
+        // A Namespace of that name is judged alike on every cluster.
+        .judged_in(deletion.scopes(item.object.as_ref().unwrap_or(&deletion.object)))
 }

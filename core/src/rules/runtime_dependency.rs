@@ -1,15 +1,17 @@
 //! `runtime-dependency`: Pods that stay behind need their ServiceAccount and its rights.
 
+mod bonds;
 mod lost_rights;
 mod pods;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use self::{
+    bonds::Bond,
     lost_rights::{ACCOUNT, Losses, Who},
     pods::Workloads,
 };
-use super::{Context, Rule};
+use super::{Context, Rule, prune_last};
 use crate::{
     admission::Request,
     argo::Class,
@@ -20,9 +22,9 @@ use crate::{
     decision::{Finding, Severity},
     deletion::{Deletion, Explanation, Fate, Item, Plan, confirm},
     facts::Facts,
-    inventory::LOCAL,
+    inventory::{App, LOCAL},
     object::{ObjectRef, RBAC_GROUP},
-    policy::RuleKey,
+    policy::{RuleKey, Scopes},
     text::some,
 };
 
@@ -58,31 +60,61 @@ impl Rule for RuntimeDependency {
             return;
         }
         let going = Going::new(cx, deletion);
-        let losses = Losses::of(&going, facts);
-        let mut unread = losses.unread.clone();
-        let mut found = Vec::new();
+        let mut losses = Losses::of(&going, facts);
         let mut pending = losses.pending;
-        for (who, things) in &losses.by {
-            let Some(workloads) = Workloads::that_stay(&going, facts, who, things, &mut unread) else {
-                pending = true;
-                continue;
-            };
-            if workloads.names.is_empty() {
-                continue;
-            }
-            match going.confirmed(facts, things) {
-                Some(things) => found.extend(finding(deletion, who, &things, &workloads)),
+        let mut unread = Vec::new();
+        for who in losses.threatened() {
+            match bereft(&going, facts, &mut losses, &who, &mut unread) {
+                Some((things, workloads)) => told(&going, &who, &things, workloads, findings),
                 None => pending = true,
             }
         }
         if !pending {
-            found.extend(not_read(deletion, &unread));
+            findings.extend(not_read(deletion, &[losses.take_unread(), unread].concat()));
         }
-        for finding in &mut found {
-            finding.scopes = deletion.scopes(&finding.object);
-        }
-        findings.append(&mut found);
     }
+}
+
+/// What `who` loses, and the workloads that stay behind without it; both may be empty. `None` while an answer is out.
+fn bereft(
+    going: &Going<'_, '_>,
+    facts: &mut Facts,
+    losses: &mut Losses,
+    who: &Who,
+    unread: &mut Vec<String>,
+) -> Option<(Vec<ObjectRef>, Workloads)> {
+    let workloads = Workloads::that_stay(going, facts, who, losses.account_of(who), unread)?;
+    if workloads.names.is_empty() {
+        return Some((Vec::new(), workloads));
+    }
+    let things = losses.lost(going, facts, who)?;
+    let account_goes = things.iter().any(|thing| thing.kind.is("", ACCOUNT));
+    if account_goes == losses.account_of(who) {
+        return Some((things, workloads));
+    }
+    // The ServiceAccount is passed by, so that Pods without a token lose nothing.
+    let workloads = Workloads::that_stay(going, facts, who, account_goes, unread)?;
+    Some((things, workloads))
+}
+
+/// Adds what is said of the workloads of `who`. What the Application that prunes lists it applies in the same sync, perhaps
+/// with other rights: refusing the prune would fail that sync, again and again.
+fn told(going: &Going<'_, '_>, who: &Who, things: &[ObjectRef], workloads: Workloads, findings: &mut Vec<Finding>) {
+    let deletion = going.deletion;
+    let inventory = going.cx.inventory;
+    let pruning = deletion.pruning(inventory);
+    let is_listed = |workload: &ObjectRef| pruning.is_some_and(|by| by.lists(inventory.key_of(LOCAL, workload)));
+    let (own, others) = workloads.partition(is_listed);
+    findings.extend(finding(deletion, who, things, &others));
+    findings.extend(pruning.and_then(|by| pruned_first(deletion, by, who, things, &own)));
+}
+
+/// What goes of a binding and its role.
+enum Gone<'b> {
+    /// Neither.
+    Nothing,
+    /// One of them, so that the binding gives nothing any more.
+    Object(&'b ObjectRef),
 }
 
 /// What goes, for quick look-ups.
@@ -126,25 +158,43 @@ impl<'c, 'r> Going<'c, 'r> {
         Some(app.and_then(|app| app.claim(key)).is_some_and(|claim| claim.class == Class::Prune))
     }
 
-    /// Those of `things` that really go; `None` while an answer is out.
-    fn confirmed(&self, facts: &mut Facts, things: &[ObjectRef]) -> Option<Vec<ObjectRef>> {
-        // Every question is asked before the first answer is waited for.
-        let taken: Vec<_> = things.iter().map(|thing| self.takes(facts, thing)).collect();
-        let taken: Vec<bool> = taken.into_iter().collect::<Option<_>>()?;
-        Some(things.iter().zip(taken).filter(|(_, taken)| *taken).map(|(thing, _)| thing.clone()).collect())
+    /// What goes of a binding and its role, so that it gives nothing any more: the one that is deleted before the other,
+    /// the binding before the role. `None` while an answer is out.
+    fn takes_of<'b>(&self, facts: &mut Facts, bond: &'b Bond) -> Option<Gone<'b>> {
+        // Both questions are asked before the first answer is waited for.
+        let (binding, role) = (self.takes(facts, &bond.binding), self.takes(facts, &bond.role));
+        let (binding, role) = (binding?, role?);
+        Some(match (binding, role) {
+            (_, true) if bond.role == self.deletion.object => Gone::Object(&bond.role),
+            (true, _) => Gone::Object(&bond.binding),
+            (false, true) => Gone::Object(&bond.role),
+            (false, false) => Gone::Nothing,
+        })
     }
 }
 
-fn finding(deletion: &Deletion, who: &Who, things: &[ObjectRef], workloads: &Workloads) -> Option<Finding> {
-    let first = things.first()?;
-    let lost = if first.kind.is("", ACCOUNT) {
+/// What is lost, in words.
+fn in_words(who: &Who, things: &[ObjectRef], first: &ObjectRef) -> String {
+    if first.kind.is("", ACCOUNT) {
         short(first)
     } else {
         let named: Vec<String> = things.iter().map(short).collect();
         let whose =
             if let Who::Account { name, .. } = who { format!(" of ServiceAccount {name}") } else { String::new() };
         format!("{}{whose}", some(&named, 2))
-    };
+    }
+}
+
+/// The strictest mode of the namespaces of what goes counts.
+fn scopes(deletion: &Deletion, things: &[ObjectRef]) -> Scopes {
+    let namespaces: BTreeSet<&str> = things.iter().map(|thing| &*thing.namespace).collect();
+    deletion.scopes_in(namespaces)
+}
+
+/// Workloads that another Application, or nobody, will give other rights.
+fn finding(deletion: &Deletion, who: &Who, things: &[ObjectRef], workloads: &Workloads) -> Option<Finding> {
+    let first = things.first().filter(|_| !workloads.names.is_empty())?;
+    let lost = in_words(who, things, first);
     let verb = if workloads.count() == 1 { "loses" } else { "lose" };
     let mut finding = Finding::new(
         &RIGHTS_LOST,
@@ -153,6 +203,7 @@ fn finding(deletion: &Deletion, who: &Who, things: &[ObjectRef], workloads: &Wor
         "Pods that stay would lose their ServiceAccount or its rights, and nothing brings them back",
     )
     .detail(format!("{workloads} {verb} {lost}: leader election through the API stops"));
+    finding.scopes = scopes(deletion, things);
     if let Some(workload) = workloads.names.first() {
         finding.remedies.push(give_another(workload));
     }
@@ -164,6 +215,30 @@ fn finding(deletion: &Deletion, who: &Who, things: &[ObjectRef], workloads: &Wor
             .push(format!("kubectl{namespace} annotate {what} {KEEP} --overwrite   # keeps it through the cascade"));
     }
     Some(finding)
+}
+
+/// Workloads that the pruning Application lists: its sync may give them other rights a moment later.
+fn pruned_first(
+    deletion: &Deletion,
+    by: &App,
+    who: &Who,
+    things: &[ObjectRef],
+    workloads: &Workloads,
+) -> Option<Finding> {
+    let first = things.first().filter(|_| !workloads.names.is_empty())?;
+    let verb = if workloads.count() == 1 { "loses" } else { "lose" };
+    let summary = "Pods lose their ServiceAccount or its rights before the same sync gives them others";
+    let detail = format!(
+        "without PruneLast=true on {} {workloads} {verb} {} until the sync has applied",
+        by.path(),
+        in_words(who, things, first)
+    );
+    Some(
+        Finding::new(&RIGHTS_LOST, Severity::Warn, first.clone(), summary)
+            .detail(detail)
+            .remedy(prune_last(by))
+            .judged_in(scopes(deletion, things)),
+    )
 }
 
 /// How a workload gets another ServiceAccount. `kubectl set serviceaccount` changes the template that Pods are made from;
@@ -209,6 +284,7 @@ fn not_read(deletion: &Deletion, unread: &[String]) -> Option<Finding> {
     let summary = "whether Pods that stay need what goes could not be read";
     Some(
         Finding::new(&NOT_READ, Severity::Warn, deletion.object.clone(), summary)
-            .detail(format!("not read, so Pods that stay may lose their rights: {first}{more}")),
+            .detail(format!("not read, so Pods that stay may lose their rights: {first}{more}"))
+            .judged_in(deletion.scopes(&deletion.object)),
     )
 }

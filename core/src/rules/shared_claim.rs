@@ -1,6 +1,6 @@
 //! `shared-claim`: a delete must not take what another Application still claims.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Context, Rule};
 use crate::{
@@ -42,7 +42,6 @@ impl Rule for SharedClaim {
         if !deletion.judged || deletion.takes_nothing() {
             return;
         }
-        let before = findings.len();
         contested(cx, deletion, findings);
         too_large(deletion, findings);
         unreadable(cx, deletion, findings);
@@ -51,9 +50,6 @@ impl Rule for SharedClaim {
                 unknown_claimants(cx, deletion, findings);
             }
             unknown_lists(cx, deletion, findings);
-        }
-        for finding in &mut findings[before..] {
-            finding.scopes = deletion.scopes(&finding.object);
         }
     }
 }
@@ -69,7 +65,11 @@ fn contested(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>)
             Via::Definition => {
                 held.entry((None, &item.claimants)).or_default().push(item);
             }
-            Via::Root | Via::Cascade | Via::Generated => findings.push(single(cx, deletion, item)),
+            Via::Root | Via::Cascade | Via::Generated => {
+                let finding = single(cx, deletion, item);
+                let scopes = deletion.scopes(&finding.object);
+                findings.push(finding.judged_in(scopes));
+            }
         }
     }
     for ((namespace, claimants), items) in held {
@@ -135,6 +135,7 @@ fn too_large(deletion: &Deletion, findings: &mut Vec<Finding>) {
                 deletion.object,
                 deletion.plan.leaving.perhaps.len()
             ))
+            .judged_in(deletion.scopes_of_everything())
             .remedy("delete the Applications in it first, a part at a time"),
     );
 }
@@ -146,7 +147,8 @@ fn unreadable(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>
     findings.push(
         Finding::new(&UNKNOWN, on_unknown(cx), deletion.object.clone(), "what some Applications hold is not known")
             .detail(format!("Application {path} cannot be read, so what its cascade takes is not known: {reason}"))
-            .remedy(format!("argocd app delete {path} --cascade=false   # leaves everything in place")),
+            .remedy(format!("argocd app delete {path} --cascade=false   # leaves everything in place"))
+            .judged_in(deletion.scopes(&deletion.object)),
     );
 }
 
@@ -163,6 +165,11 @@ fn several(cx: &Context<'_>, deletion: &Deletion, holder: &str, claimants: &[App
         .collect();
     let number = count(items.len(), "object");
     let who = claimants.join(", ");
+    // A Namespace is one place, whatever is in it; instances of a definition are where they are.
+    let namespaces: BTreeSet<&str> = match items[0].via {
+        Via::Namespace(ref name) => BTreeSet::from([&**name]),
+        _ => items.iter().map(|item| &*item.namespace).collect(),
+    };
     let object = match items[0].via {
         Via::Namespace(ref name) => ObjectRef::namespace(name),
         _ => items[0].object.clone().unwrap_or_else(|| unnamed(items[0])),
@@ -171,6 +178,7 @@ fn several(cx: &Context<'_>, deletion: &Deletion, holder: &str, claimants: &[App
         .detail(format!("{holder} takes {number} of {who} along ({})", kinds.join(", ")))
         .remedy(move_away(&who))
         .claimed_by(claimants)
+        .judged_in(deletion.scopes_in(namespaces))
 }
 
 fn summary(deletion: &Deletion) -> &'static str {
@@ -256,14 +264,15 @@ fn is_of_others(cx: &Context<'_>, deletion: &Deletion) -> bool {
 }
 
 fn unknown_claimants(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>) {
-    for id in &deletion.plan.unknown_claimants {
-        let Some(app) = cx.inventory.app(*id) else { continue };
+    let apps = deletion.plan.unknown_claimants.iter().filter_map(|id| cx.inventory.app(*id));
+    for (app, scopes) in deletion.scopes_wanted_by(apps) {
         let path = app.path();
         findings.push(
             Finding::new(&UNKNOWN, on_unknown(cx), deletion.object.clone(), "what some Applications want is not known")
                 .detail(format!("Application {path} {} and may claim what would go", why_unknown(app)))
                 .remedy(format!("argocd app get {path} --refresh   # wait until it was compared, then try again"))
-                .claimed_by(vec![path]),
+                .claimed_by(vec![path])
+                .judged_in(scopes),
         );
     }
 }
@@ -292,12 +301,14 @@ fn unknown_lists(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Findi
                 .detail(format!(
                     "Application {path} was synced before, but lists nothing: what its cascade takes is not known"
                 ))
-                .remedy(format!("argocd app get {path} --hard-refresh   # wait until it was compared, then try again")),
+                .remedy(format!("argocd app get {path} --hard-refresh   # wait until it was compared, then try again"))
+                .judged_in(deletion.scopes(&deletion.object)),
             );
         } else if let Some(why) = taker.distrust {
             findings.push(
                 Finding::new(&STALE, Severity::Warn, deletion.object.clone(), "a list may be out of date")
-                    .detail(format!("{path}: {why}; judged by its last list and last sync")),
+                    .detail(format!("{path}: {why}; judged by its last list and last sync"))
+                    .judged_in(deletion.scopes(&deletion.object)),
             );
         }
     }

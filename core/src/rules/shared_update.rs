@@ -5,6 +5,7 @@
 
 mod aggregation;
 mod applications;
+mod prune;
 mod removals;
 #[cfg(test)]
 mod tests;

@@ -45,15 +45,9 @@ pub fn policy_of(case: &Value) -> Policy {
     if let Some(groups) = wanted.get("breakGlassGroups") {
         spec["breakGlass"] = json!({"groups": groups, "requireReason": false});
     }
-    for (key, value) in case["policy"]["spec"].as_object().into_iter().flatten() {
-        match (key.as_str(), value.as_object()) {
-            ("rules", Some(rules)) => {
-                for (rule, options) in rules {
-                    for (option, value) in options.as_object().unwrap() {
-                        spec["rules"][rule][option] = value.clone();
-                    }
-                }
-            }
+    for (key, value) in wanted["spec"].as_object().into_iter().flatten() {
+        match key.as_str() {
+            "rules" => spec["rules"].as_object_mut().unwrap().extend(value.as_object().unwrap().clone()),
             _ => spec[key] = value.clone(),
         }
     }

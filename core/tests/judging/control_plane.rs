@@ -226,3 +226,25 @@ fn cluster_that_applications_deploy_to_is_not_forgotten_without_a_word() {
     let world = World::new([secret, by_name, app("clusters", &["Secret argocd/cluster-east"])]);
     warned(&world.delete("argoproj.io/Application argocd/clusters", "alice"), &["1 Application deploys to east"]);
 }
+
+#[test]
+fn project_pruned_by_the_application_that_lists_its_users_is_warned_of_at_most() {
+    const TEAM: &str = "argoproj.io/AppProject argocd/team";
+    let prune = format!("{TEAM} Prune");
+    let child = || in_project(app("one", &[]), "team");
+    let world = |lists: &[&str], more: Vec<Value>| {
+        let root = with(app("root", lists), "/operation", json!({"sync": {"prune": true}}));
+        let marked = with(project("team"), "/metadata/annotations/argocd.argoproj.io~1tracking-id", "root:g/K:a/b");
+        World::new([vec![root, marked, child()], more].concat())
+    };
+    let listed = ["argoproj.io/AppProject argocd/new OutOfSync", "argoproj.io/Application argocd/one OutOfSync"];
+    let lists = [&prune, listed[0], listed[1]];
+    warned(&world(&lists, vec![]).delete(TEAM, CONTROLLER), &["without PruneLast=true on argocd/root", "argocd/one"]);
+    // A user outside the list is refused as ever, and named alone.
+    let two = in_project(app("two", &[]), "team");
+    let answer = world(&lists, vec![two]).delete(TEAM, CONTROLLER);
+    refused(&answer, &["AppProject argocd/team is used by argocd/two;"]);
+    refused(&world(&[&prune], vec![]).delete(TEAM, CONTROLLER), &["is used by argocd/one"]);
+    // Nobody but the sync itself is let through.
+    refused(&world(&lists, vec![]).delete(TEAM, "alice"), &["is used by argocd/one"]);
+}

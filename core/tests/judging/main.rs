@@ -22,5 +22,6 @@ mod recordings;
 mod replay;
 mod rules;
 mod runtime_dependency;
+mod scopes;
 mod support;
 mod world;

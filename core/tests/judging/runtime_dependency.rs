@@ -297,3 +297,172 @@ fn rule_that_is_off_everywhere_says_nothing() {
     let world = world.under(policy(json!({"rules": {"runtimeDependency": {"mode": "off"}}})));
     passes(&world.delete(ROOT, "alice"));
 }
+
+/// The Role of the binding with these rules, and a Role that another binding gives.
+fn role_with(text: &str, verbs: Value) -> Value {
+    with(object(text, ""), "/rules", json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs}]))
+}
+
+const KEPT: &str = "/metadata/annotations/argocd.argoproj.io~1sync-options";
+
+#[test]
+fn account_that_is_kept_does_not_hide_the_rights_that_go() {
+    let lists = [ACCOUNT, ROLE, BINDING];
+    let mut objects = rbac(&lists);
+    objects[0] = with(objects[0].clone(), KEPT, "Delete=false");
+    let answer = cluster([vec![app("rbac", &lists)], objects.clone(), workload()]).delete(ROOT, "alice");
+    warned(&answer, &["Deployment flink/jobs loses RoleBinding lead of ServiceAccount flink"]);
+    // A Pod without a token needs the account, and the account stays.
+    let tokenless = with(pod("flink/alone", "flink"), "/spec/automountServiceAccountToken", false);
+    passes(&cluster([vec![app("rbac", &lists), tokenless], objects]).delete(ROOT, "alice"));
+}
+
+#[test]
+fn binding_that_is_kept_is_worth_nothing_without_its_role() {
+    let lists = [ROLE, BINDING];
+    let mut objects = rbac(&lists);
+    objects[2] = with(objects[2].clone(), KEPT, "Delete=false");
+    let answer = cluster([vec![app("rbac", &lists)], objects, workload()]).delete(ROOT, "alice");
+    warned(&answer, &["Deployment flink/jobs loses Role lead of ServiceAccount flink"]);
+    // And the other way round: the role stays, and nothing gives it any more.
+    let mut objects = rbac(&lists);
+    objects[1] = with(objects[1].clone(), KEPT, "Delete=false");
+    let answer = cluster([vec![app("rbac", &lists)], objects, workload()]).delete(ROOT, "alice");
+    warned(&answer, &["Deployment flink/jobs loses RoleBinding lead of ServiceAccount flink"]);
+    // All that is kept is kept.
+    let all = [ACCOUNT, ROLE, BINDING];
+    let objects = rbac(&all).into_iter().map(|object| with(object, KEPT, "Delete=false")).collect();
+    passes(&cluster([vec![app("rbac", &all)], objects, workload()]).delete(ROOT, "alice"));
+}
+
+#[test]
+fn right_that_a_binding_gives_which_the_cascade_passes_by_is_not_lost() {
+    const SECOND: &str = "rbac.authorization.k8s.io/RoleBinding flink/second";
+    let second = |marker: &str| {
+        let other = with(
+            binding(SECOND, ("Role", "lead"), flink()),
+            "/metadata/annotations/argocd.argoproj.io~1tracking-id",
+            format!("{marker}:g/Kind:flink/second"),
+        );
+        let objects = vec![app("rbac", &[BINDING, SECOND]), argocd_cm(json!({})), other];
+        cluster([objects, rbac(&[BINDING]), workload()]).delete(ROOT, "alice")
+    };
+    passes(&second("other"));
+    warned(&second("rbac"), &["Deployment flink/jobs loses RoleBinding lead and RoleBinding second"]);
+}
+
+#[test]
+fn rights_are_compared_and_not_names_of_roles() {
+    const OTHER: &str = "rbac.authorization.k8s.io/ClusterRole leader";
+    let delete = |verbs: Value, bound_by: &str, subjects: Value| {
+        let mut objects = rbac(&[ROLE, BINDING]);
+        objects[1] = with(
+            objects[1].clone(),
+            "/rules",
+            json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "update"]}]),
+        );
+        let others = vec![role_with(OTHER, verbs), binding(bound_by, ("ClusterRole", "leader"), subjects)];
+        cluster([vec![app("rbac", &[ROLE, BINDING])], objects, others, workload()]).delete(ROOT, "alice")
+    };
+    let (here, everywhere) =
+        ("rbac.authorization.k8s.io/RoleBinding flink/leader", "rbac.authorization.k8s.io/ClusterRoleBinding leader");
+    for bound_by in [here, everywhere] {
+        passes(&delete(json!(["get", "update"]), bound_by, flink()));
+        passes(&delete(json!(["*"]), bound_by, flink()));
+        passes(&delete(json!(["*"]), bound_by, json!([{"kind": "Group", "name": "system:serviceaccounts:flink"}])));
+        warned(&delete(json!(["get"]), bound_by, flink()), &["loses RoleBinding lead"]);
+        let stranger = json!([{"kind": "ServiceAccount", "namespace": "flink", "name": "other"}]);
+        warned(&delete(json!(["*"]), bound_by, stranger), &["loses RoleBinding lead"]);
+    }
+    // A right in another namespace is another right.
+    let elsewhere = "rbac.authorization.k8s.io/RoleBinding other/leader";
+    warned(&delete(json!(["*"]), elsewhere, flink()), &["loses RoleBinding lead"]);
+}
+
+#[test]
+fn right_for_the_whole_cluster_is_not_given_by_a_binding_of_one_namespace() {
+    const WIDE: &str = "rbac.authorization.k8s.io/ClusterRoleBinding lead";
+    let delete = |other: &str| {
+        let objects = vec![
+            app("rbac", &[WIDE]),
+            role_with("rbac.authorization.k8s.io/ClusterRole lead", json!(["get"])),
+            role_with("rbac.authorization.k8s.io/ClusterRole same", json!(["get"])),
+            with(
+                binding(WIDE, ("ClusterRole", "lead"), flink()),
+                "/metadata/annotations/argocd.argoproj.io~1tracking-id",
+                "rbac:g/Kind:flink/name",
+            ),
+            binding(other, ("ClusterRole", "same"), flink()),
+        ];
+        cluster([objects, workload()]).delete(ROOT, "alice")
+    };
+    warned(&delete("rbac.authorization.k8s.io/RoleBinding flink/same"), &["loses ClusterRoleBinding lead"]);
+    passes(&delete("rbac.authorization.k8s.io/ClusterRoleBinding same"));
+}
+
+#[test]
+fn several_bindings_together_may_give_what_one_gave() {
+    let delete = |verbs: [&str; 2]| {
+        let mut objects = rbac(&[ROLE, BINDING]);
+        objects[1] = with(
+            objects[1].clone(),
+            "/rules",
+            json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "update"]}]),
+        );
+        for (name, verb) in ["a", "b"].into_iter().zip(verbs) {
+            objects.push(role_with(&format!("rbac.authorization.k8s.io/Role flink/{name}"), json!([verb])));
+            let text = format!("rbac.authorization.k8s.io/RoleBinding flink/{name}");
+            objects.push(binding(&text, ("Role", name), flink()));
+        }
+        cluster([vec![app("rbac", &[ROLE, BINDING])], objects, workload()]).delete(ROOT, "alice")
+    };
+    passes(&delete(["get", "update"]));
+    warned(&delete(["get", "list"]), &["loses RoleBinding lead"]);
+}
+
+#[test]
+fn binding_that_is_pruned_as_well_gives_nothing() {
+    const NEW: &str = "rbac.authorization.k8s.io/RoleBinding flink/new";
+    let delete = |new: &str| {
+        let lists = [format!("{BINDING} Prune"), new.to_owned()];
+        let lists: Vec<&str> = lists.iter().map(String::as_str).collect();
+        let objects = vec![app("rbac", &lists), binding(NEW, ("Role", "lead"), flink())];
+        cluster([objects, rbac(&[BINDING]), workload()]).delete(BINDING, CONTROLLER)
+    };
+    passes(&delete(NEW));
+    warned(&delete(&format!("{NEW} Prune")), &["loses RoleBinding lead"]);
+}
+
+/// A prune of the ServiceAccount by an Application with this list, under a policy that enforces.
+fn renamed(lists: &[&str], more: Vec<Value>) -> cascade_guard_core::admission::Response {
+    let app = with(app("rbac", lists), "/operation", json!({"sync": {"prune": true}}));
+    let world = cluster([vec![app], rbac(&[ACCOUNT]), workload(), more]);
+    world.under(policy(json!({"rules": {"runtimeDependency": {"mode": "enforce"}}}))).delete(ACCOUNT, CONTROLLER)
+}
+
+#[test]
+fn prune_by_the_application_that_lists_the_workloads_is_warned_of_at_most() {
+    let gone = "ServiceAccount flink/flink Prune";
+    warned(
+        &renamed(&[gone, "ServiceAccount flink/flink2 OutOfSync", "apps/Deployment flink/jobs OutOfSync"], vec![]),
+        &["without PruneLast=true on argocd/rbac Deployment flink/jobs loses ServiceAccount flink"],
+    );
+    refused(&renamed(&[gone], vec![]), &["Deployment flink/jobs loses ServiceAccount flink"]);
+    // A workload outside the list is refused, and named alone.
+    let stranger = owned(pod("flink/stranger-x2", "flink"), "apps", "StatefulSet", "stranger");
+    let strangers = vec![object("apps/StatefulSet flink/stranger", ""), stranger];
+    let answer = renamed(&[gone, "apps/Deployment flink/jobs OutOfSync"], strangers);
+    refused(&answer, &["StatefulSet flink/stranger loses ServiceAccount flink"]);
+    assert!(!answer.message.contains("Deployment flink/jobs"), "{}", answer.message);
+}
+
+#[test]
+fn prune_of_a_binding_by_the_application_that_lists_the_workloads_is_warned_of_at_most() {
+    let lists = [format!("{BINDING} Prune"), "apps/Deployment flink/jobs OutOfSync".to_owned()];
+    let lists: Vec<&str> = lists.iter().map(String::as_str).collect();
+    let world = cluster([vec![app("rbac", &lists)], rbac(&[BINDING]), workload()]);
+    let world = world.under(policy(json!({"rules": {"runtimeDependency": {"mode": "enforce"}}})));
+    warned(&world.delete(BINDING, CONTROLLER), &["without PruneLast=true on argocd/rbac"]);
+    // By hand it is refused.
+    refused(&world.delete(BINDING, "alice"), &["Deployment flink/jobs loses RoleBinding lead"]);
+}

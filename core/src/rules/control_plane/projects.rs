@@ -11,7 +11,7 @@ use crate::{
     facts::Facts,
     inventory::{App, AppId, Inventory, Key, LOCAL},
     object::{ARGO_GROUP, ObjectMeta, ObjectRef},
-    rules::Context,
+    rules::{Context, prune_last},
     text::count,
 };
 
@@ -44,8 +44,15 @@ pub(super) fn project(
         None | Some(Fate::Spared(_)) => return,
         Some(Fate::Deleted | Fate::DeletedAlthough(_)) => {}
     }
-    if !outside.is_empty() {
-        findings.push(used(&object, outside.iter().map(|(_, app)| *app)));
+    // What the pruning Application lists it applies in the same sync, with another project if Git says so.
+    let pruning = deletion.pruning(cx.inventory);
+    let is_listed = |app: &App| pruning.is_some_and(|by| by.lists(cx.inventory.key_of(LOCAL, &app.object())));
+    let (own, others): (Vec<&App>, Vec<&App>) = outside.iter().map(|(_, app)| *app).partition(|app| is_listed(app));
+    if !others.is_empty() {
+        findings.push(used(&object, others.iter().copied()));
+    }
+    if let Some(by) = pruning.filter(|_| !own.is_empty()) {
+        findings.push(pruned_first(&object, by, &own));
     }
     let order = Order::new(cx.inventory, &deletion.plan);
     let late: Vec<&App> = inside
@@ -84,6 +91,19 @@ fn used<'a>(object: &ObjectRef, users: impl ExactSizeIterator<Item = &'a App> + 
             "kubectl -n {} patch appproject {} --type merge -p '{{\"metadata\":{{\"finalizers\":[\"{FINALIZER}\"]}}}}'   # then delete it: it waits for them",
             object.namespace, object.name
         ))
+}
+
+/// A sync prunes before it applies. Refusing the prune would fail the sync that points these Applications elsewhere, again
+/// and again.
+fn pruned_first(object: &ObjectRef, by: &App, users: &[&App]) -> Finding {
+    let (name, users_named) = (&object.name, named(users.iter().copied()));
+    Finding::new(&PROJECT, Severity::Warn, object.clone(), "a project is pruned before its Applications leave it")
+        .detail(format!(
+            "without PruneLast=true on {} AppProject {name} goes before {users_named} may leave it",
+            by.path()
+        ))
+        .claimed_by(users.iter().map(|app| app.path()).collect())
+        .remedy(prune_last(by))
 }
 
 /// The project's metadata: as it is deleted, or as it is known from the inventory.

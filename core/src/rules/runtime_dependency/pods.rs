@@ -4,10 +4,7 @@ use std::{collections::BTreeSet, fmt};
 
 use serde::Deserialize;
 
-use super::{
-    Going,
-    lost_rights::{ACCOUNT, Who},
-};
+use super::{Going, lost_rights::Who};
 use crate::{
     facts::{Facts, ListQuestion, Reading},
     object::{GroupKind, ObjectMeta, ObjectRef, OwnerReference, null_to_default},
@@ -101,12 +98,20 @@ impl Workloads {
         if self.uncounted { usize::MAX } else { self.names.len() }
     }
 
-    /// Workloads of `who` that stay behind without `things`; `None` while an answer is out.
+    /// Those of which `is_meant` holds, and the others. What was not counted is with the others, if there are any.
+    pub(super) fn partition(self, is_meant: impl Fn(&ObjectRef) -> bool) -> (Self, Self) {
+        let (meant, others): (Vec<_>, Vec<_>) = self.names.into_iter().partition(is_meant);
+        let uncounted = self.uncounted && others.is_empty();
+        (Self { names: meant, uncounted }, Self { names: others, uncounted: self.uncounted && !uncounted })
+    }
+
+    /// Workloads of `who` that stay behind without rights, or without the ServiceAccount if `account_goes`; `None` while an
+    /// answer is out.
     pub(super) fn that_stay(
         going: &Going<'_, '_>,
         facts: &mut Facts,
         who: &Who,
-        things: &[ObjectRef],
+        account_goes: bool,
         unread: &mut Vec<String>,
     ) -> Option<Self> {
         let (namespace, account) = match who {
@@ -140,7 +145,6 @@ impl Workloads {
                 return Some(Self::default());
             }
         };
-        let account_goes = things.iter().any(|thing| thing.kind.is("", ACCOUNT));
         let pods = list.iter().filter_map(|raw| serde_json::from_str::<Pod>(raw.get()).ok());
         let pods = pods
             .filter(|pod| !pod.is_over() && !going.sweeps(&pod.metadata.namespace))

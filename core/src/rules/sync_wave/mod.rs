@@ -31,7 +31,7 @@ use crate::{
     inventory::App,
     needs::{self, Need},
     object::ObjectMeta,
-    policy::Scope,
+    policy::{Place, Scope},
 };
 
 /// The rule.
@@ -153,7 +153,7 @@ fn judge_around(
         let mut found = Vec::new();
         judge_order(subject, &mut Cluster { cx, facts: &mut *facts, id, app }, &mut found);
         for finding in &mut found {
-            finding.scopes = vec![Scope::of(&subject.object, Some(&app.project))];
+            finding.scopes = Scope::of(&subject.object, Some(&app.project)).into();
         }
         answers.push(found);
     }
@@ -200,8 +200,9 @@ fn soften(subject: &Subject<'_>, home: &Home<'_>, findings: &mut [Finding]) {
 /// The project of the hook's Application counts for everything that was found, not only for what its list shows.
 fn by_project(home: &Home<'_>, findings: &mut [Finding]) {
     let Home::Known(apps) = home else { return };
-    for finding in findings.iter_mut().filter(|finding| finding.scopes.iter().all(|scope| scope.project.is_none())) {
-        finding.scopes = apps.iter().map(|(_, app)| Scope::of(&finding.object, Some(&app.project))).collect();
+    for finding in findings.iter_mut().filter(|finding| !finding.scopes.name_a_project()) {
+        let scopes = apps.iter().map(|(_, app)| Scope::of(&finding.object, Some(&app.project))).collect();
+        finding.scopes = Place::waived_by_any(scopes).into();
     }
 }
 
