@@ -15,7 +15,7 @@ use cascade_guard::{
 };
 use cascade_guard_core::{
     admission::UserInfo,
-    facts::{AccessQuestion, Answer, ListQuestion, Question, Reading},
+    facts::{AccessQuestion, Answer, ListQuestion, Listing, Question, Reading},
     object::{GroupKind, ObjectRef},
 };
 use serde_json::json;
@@ -151,9 +151,8 @@ async fn list_is_limited_and_selected_by_the_api_server() {
     let setup = setup();
     setup.api.reply("/api/v1/namespaces/shop/pods", Reply::list(&[json!({"metadata": {"name": "one"}})]));
     let question = Question::List(ListQuestion {
-        kind: GroupKind::new("", "Pod"),
+        what: Listing::PodsOfAccount("flink".to_owned()),
         namespace: "shop".to_owned(),
-        field_selector: "spec.serviceAccountName=flink".to_owned(),
         limit: 20,
     });
     let Answer::List(Reading::Found(items)) = setup.ask(question).await else { panic!("not listed") };

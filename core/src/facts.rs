@@ -45,17 +45,49 @@ impl Question {
     }
 }
 
-/// All objects of one kind, in one namespace or everywhere.
+/// Objects of one kind, in one namespace or everywhere.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ListQuestion {
-    /// Which kind.
-    pub kind: GroupKind,
+    /// Which objects.
+    pub what: Listing,
     /// Namespace, empty for all.
     pub namespace: String,
-    /// Field selector the API server understands, such as `spec.serviceAccountName=flink`; empty for none.
-    pub field_selector: String,
     /// At most this many objects are needed.
     pub limit: u32,
+}
+
+/// Which objects a list is of.
+///
+/// The API server selects most kinds by name and namespace alone and refuses every other field
+/// (`pkg/apis/core/v1/conversion.go` holds the exceptions), so a selection is named here only if it is known to work. What
+/// cannot be selected is looked through.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Listing {
+    /// All objects of a kind.
+    Every(GroupKind),
+    /// Pods that run under the ServiceAccount of this name.
+    PodsOfAccount(String),
+    /// Pods whose phase is Running.
+    RunningPods,
+}
+
+impl Listing {
+    /// The kind of the objects.
+    pub fn kind(&self) -> GroupKind {
+        match self {
+            Self::Every(kind) => kind.clone(),
+            Self::PodsOfAccount(_) | Self::RunningPods => GroupKind::new("", "Pod"),
+        }
+    }
+
+    /// By which field the objects are selected, and its value; `None` where all are meant.
+    pub fn selection(&self) -> Option<(&'static str, &str)> {
+        match self {
+            Self::Every(_) => None,
+            Self::PodsOfAccount(name) => Some(("spec.serviceAccountName", name)),
+            Self::RunningPods => Some(("status.phase", "Running")),
+        }
+    }
 }
 
 /// May this user do this? Mirrors `authorization.k8s.io/v1` `ResourceAttributes`.

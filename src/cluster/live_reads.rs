@@ -190,13 +190,14 @@ impl LiveSource {
         struct List {
             items: Option<Vec<Box<RawValue>>>,
         }
-        let served = self.served(&question.kind).await?;
-        let mut path = collection(&question.kind.group, &served, &question.namespace);
+        let kind = question.what.kind();
+        let served = self.served(&kind).await?;
+        let mut path = collection(&kind.group, &served, &question.namespace);
         let _ = write!(path, "?limit={}", question.limit.max(1));
-        if !question.field_selector.is_empty() {
-            let _ = write!(path, "&fieldSelector={}", utf8_percent_encode(&question.field_selector, SEGMENT));
+        if let Some((field, value)) = question.what.selection() {
+            let _ = write!(path, "&fieldSelector={}", utf8_percent_encode(&format!("{field}={value}"), SEGMENT));
         }
-        let what = format!("listing {}", question.kind);
+        let what = format!("listing {kind}");
         let text = self.fetch(path, "application/json").await.map_err(|error| Unread::from(&error, &what))?;
         let List { items } = serde_json::from_str(&text)
             .map_err(|_| Unread { outcome: Lookup::Error, reason: format!("{what}: the answer makes no sense") })?;

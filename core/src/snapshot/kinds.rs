@@ -46,15 +46,14 @@ impl Kinds {
 mod tests {
     use super::super::Snapshot;
     use crate::{
-        facts::ListQuestion,
+        facts::{ListQuestion, Listing},
         object::{GroupKind, ObjectRef},
     };
 
     fn names(snapshot: &Snapshot, namespace: &str) -> Vec<String> {
         let question = ListQuestion {
-            kind: GroupKind::new("", "Pod"),
+            what: Listing::Every(GroupKind::new("", "Pod")),
             namespace: namespace.to_owned(),
-            field_selector: String::new(),
             limit: 100,
         };
         let named = |raw: &str| serde_json::from_str::<serde_json::Value>(raw).unwrap()["metadata"]["name"].to_string();

@@ -297,9 +297,9 @@ impl Snapshot {
 
     fn list(&self, question: &ListQuestion) -> Arc<[Box<RawValue>]> {
         self.kinds
-            .of(&question.kind, &question.namespace)
+            .of(&question.what.kind(), &question.namespace)
             .map(|place| self.raw(&self.objects[place]))
-            .filter(|raw| field_matches(raw, &question.field_selector))
+            .filter(|raw| question.what.selection().is_none_or(|(field, value)| field_is(raw, field, value)))
             .take(question.limit as usize)
             .filter_map(|raw| RawValue::from_string(raw.to_owned()).ok())
             .collect()
@@ -322,11 +322,10 @@ impl AtHand for Snapshot {
     }
 }
 
-/// Whether the value at a dotted path equals what a field selector asks for.
-fn field_matches(raw: &str, selector: &str) -> bool {
-    let Some((path, wanted)) = selector.split_once('=') else { return true };
+/// Whether the field at a dotted path has this value.
+fn field_is(raw: &str, field: &str, wanted: &str) -> bool {
     let Ok(object) = serde_json::from_str::<serde_json::Value>(raw) else { return false };
-    object.pointer(&format!("/{}", path.replace('.', "/"))).and_then(|value| value.as_str()) == Some(wanted)
+    object.pointer(&format!("/{}", field.replace('.', "/"))).and_then(|value| value.as_str()) == Some(wanted)
 }
 
 /// Identity of an object from its head.

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::finalizers::{KnownFinalizer, known};
 use crate::{
     body::{Body, Condition},
-    facts::{Facts, ListQuestion, Reading},
+    facts::{Facts, ListQuestion, Listing, Reading},
     inventory::{App, AppId, BuildKeyHasher, Inventory, Key, LOCAL},
     object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef, null_to_default},
 };
@@ -139,15 +139,16 @@ pub fn survey(
 ) -> Option<Content> {
     let namespace = meta.name.as_str();
     let mut lists = Lists { facts, namespace };
-    let pods = lists.list("", "Pod", "status.phase=Running");
-    let volumes = lists.list("", "PersistentVolumeClaim", "");
-    let services = lists.list("", "Service", "");
-    let ingresses = lists.list("networking.k8s.io", "Ingress", "");
-    let jobs = lists.list("batch", "Job", "");
+    let pods = lists.list(Listing::RunningPods);
+    let volumes = lists.list(every("", "PersistentVolumeClaim"));
+    let services = lists.list(every("", "Service"));
+    let ingresses = lists.list(every("networking.k8s.io", "Ingress"));
+    let jobs = lists.list(every("batch", "Job"));
     let custom = custom_kinds(inventory, namespace);
     let wanted = if thorough { custom.len() } else { CUSTOM_KINDS };
-    let customs: Vec<_> = custom.iter().take(wanted).map(|kind| (kind, lists.ask(kind, ""))).collect();
-    let apis = Lists { facts, namespace: "" }.list("apiregistration.k8s.io", "APIService", "");
+    let customs: Vec<_> =
+        custom.iter().take(wanted).map(|kind| (kind, lists.ask(Listing::Every(kind.clone())))).collect();
+    let apis = Lists { facts, namespace: "" }.list(every("apiregistration.k8s.io", "APIService"));
 
     // All questions are asked at once, so that their answers come in one round.
     let (pods, volumes, services, ingresses, jobs, apis) = (pods?, volumes?, services?, ingresses?, jobs?, apis?);
@@ -273,20 +274,19 @@ struct Lists<'a> {
 }
 
 impl Lists<'_> {
-    fn ask(&mut self, kind: &GroupKind, field_selector: &str) -> Option<Reading<Items>> {
-        self.facts.list_to_inform(ListQuestion {
-            kind: kind.clone(),
-            namespace: self.namespace.to_owned(),
-            field_selector: field_selector.to_owned(),
-            limit: READ_AT_MOST,
-        })
+    fn ask(&mut self, what: Listing) -> Option<Reading<Items>> {
+        self.facts.list_to_inform(ListQuestion { what, namespace: self.namespace.to_owned(), limit: READ_AT_MOST })
     }
 
-    fn list(&mut self, group: &str, kind: &str, field_selector: &str) -> Option<Objects> {
-        let kind = GroupKind::new(group, kind);
-        let reading = self.ask(&kind, field_selector)?;
+    fn list(&mut self, what: Listing) -> Option<Objects> {
+        let kind = what.kind();
+        let reading = self.ask(what)?;
         Some(Objects { kind, reading })
     }
+}
+
+fn every(group: &str, kind: &str) -> Listing {
+    Listing::Every(GroupKind::new(group, kind))
 }
 
 /// The objects of one kind, as they were read.

@@ -41,7 +41,7 @@ fn stored(question: &ListQuestion) -> Reading<Items> {
         |document: &serde_json::Value| crate::object::group_of(document["apiVersion"].as_str().unwrap()).to_owned();
     let items: Vec<Box<RawValue>> = documents
         .iter()
-        .filter(|document| question.kind.is(&group(document), document["kind"].as_str().unwrap()))
+        .filter(|document| question.what.kind().is(&group(document), document["kind"].as_str().unwrap()))
         .map(|document| RawValue::from_string(document.to_string()).unwrap())
         .take(question.limit as usize)
         .collect();
@@ -114,7 +114,7 @@ fn empty_namespace_has_nothing_to_say() {
 
 #[test]
 fn what_is_not_read_is_named_and_not_taken_for_empty() {
-    let content = surveyed(Facts::new(), &nobody(), false, |question| match question.kind.kind.as_str() {
+    let content = surveyed(Facts::new(), &nobody(), false, |question| match question.what.kind().kind.as_str() {
         "Service" | "Job" => Reading::Forbidden("the guard may not list them".to_owned()),
         "Ingress" => Reading::Found(Arc::from(vec![RawValue::from_string("7".to_owned()).unwrap()])),
         _ => empty(question),

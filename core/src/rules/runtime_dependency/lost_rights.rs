@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::Going;
 use crate::{
     deletion::find_name,
-    facts::{Facts, ListQuestion, Reading},
+    facts::{Facts, ListQuestion, Listing, Reading},
     object::{GroupKind, ObjectRef, RBAC_GROUP},
     rbac::{Binding, RoleRef, RoleSubject},
 };
@@ -199,9 +199,8 @@ impl Losses {
 
     fn list(&mut self, facts: &mut Facts, kind: &str, namespace: &str) -> Vec<Box<RawValue>> {
         let question = ListQuestion {
-            kind: GroupKind::new(RBAC_GROUP, kind),
+            what: Listing::Every(GroupKind::new(RBAC_GROUP, kind)),
             namespace: if kind == "RoleBinding" { namespace.to_owned() } else { String::new() },
-            field_selector: String::new(),
             limit: MAX_BINDINGS,
         };
         let place = if question.namespace.is_empty() { String::new() } else { format!(" of {namespace}") };

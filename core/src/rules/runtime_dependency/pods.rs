@@ -9,7 +9,7 @@ use super::{
     lost_rights::{ACCOUNT, Who},
 };
 use crate::{
-    facts::{Facts, ListQuestion, Reading},
+    facts::{Facts, ListQuestion, Listing, Reading},
     object::{GroupKind, ObjectMeta, ObjectRef, OwnerReference, null_to_default},
 };
 
@@ -118,13 +118,12 @@ impl Workloads {
             return Some(Self::default());
         }
         let question = ListQuestion {
-            kind: GroupKind::new("", "Pod"),
-            namespace: namespace.to_owned(),
-            field_selector: if account.is_empty() {
-                String::new()
+            what: if account.is_empty() {
+                Listing::Every(GroupKind::new("", "Pod"))
             } else {
-                format!("spec.serviceAccountName={account}")
+                Listing::PodsOfAccount(account.to_owned())
             },
+            namespace: namespace.to_owned(),
             limit: MAX_PODS,
         };
         let list = match facts.list(question)? {

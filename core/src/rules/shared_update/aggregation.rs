@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::removals::Loss;
 use crate::{
-    facts::{Facts, ListQuestion, Reading},
+    facts::{Facts, ListQuestion, Listing, Reading},
     object::{GroupKind, RBAC_GROUP, null_to_default},
 };
 
@@ -59,9 +59,8 @@ pub(super) fn keep(facts: &mut Facts, losses: &mut Vec<Loss>) -> bool {
         return true;
     }
     let question = ListQuestion {
-        kind: GroupKind::new(RBAC_GROUP, "ClusterRole"),
+        what: Listing::Every(GroupKind::new(RBAC_GROUP, "ClusterRole")),
         namespace: String::new(),
-        field_selector: String::new(),
         limit: MAX_ROLES,
     };
     let Some(reading) = facts.list(question) else { return false };
