@@ -126,6 +126,22 @@ impl<T> Reading<T> {
     }
 }
 
+/// The objects of a list.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// Those that were read, [`ListQuestion::limit`] at most.
+    pub items: Arc<[Box<RawValue>]>,
+    /// Whether these are all. If not, what is not among them may still be there.
+    pub complete: bool,
+}
+
+impl Listed {
+    /// A list that was read to its end.
+    pub fn whole(items: impl Into<Arc<[Box<RawValue>]>>) -> Self {
+        Self { items: items.into(), complete: true }
+    }
+}
+
 /// The answer to a [`Question`], of the matching variant.
 #[derive(Clone, Debug)]
 pub enum Answer {
@@ -134,7 +150,7 @@ pub enum Answer {
     /// To [`Question::Object`].
     Object(Reading<Arc<RawValue>>),
     /// To [`Question::List`].
-    List(Reading<Arc<[Box<RawValue>]>>),
+    List(Reading<Listed>),
     /// To [`Question::Access`].
     Access(Reading<bool>),
 }
@@ -243,8 +259,9 @@ impl Facts {
         })
     }
 
-    /// All objects of a kind; `None` while the answer is still out.
-    pub fn list(&mut self, question: ListQuestion) -> Option<Reading<Arc<[Box<RawValue>]>>> {
+    /// Objects of a kind; `None` while the answer is still out. Who concludes from a list that something is not there has
+    /// to look whether it is [`Listed::complete`].
+    pub fn list(&mut self, question: ListQuestion) -> Option<Reading<Listed>> {
         self.read(Question::List(question), |answer| match answer {
             Answer::List(reading) => Some(reading),
             _ => None,
@@ -253,7 +270,7 @@ impl Facts {
 
     /// The same for a list that only informs: once half of what may be read is used up it is not asked for, so that it
     /// takes no read from what a decision hangs on.
-    pub fn list_to_inform(&mut self, question: ListQuestion) -> Option<Reading<Arc<[Box<RawValue>]>>> {
+    pub fn list_to_inform(&mut self, question: ListQuestion) -> Option<Reading<Listed>> {
         let share = self.limit / 2;
         let wanted = Question::List(question.clone());
         let is_new = !self.answers.contains_key(&wanted) && !self.asked.contains(&wanted);

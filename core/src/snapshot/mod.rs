@@ -20,7 +20,7 @@ use crate::{
         Application, Clusters,
         config::{cluster_secret, sync_accounts, tracking_settings},
     },
-    facts::{Answer, ListQuestion, Question, Reading},
+    facts::{Answer, ListQuestion, Listed, Question, Reading},
     inventory::{AppSet, Inventory, Project},
     judge::AtHand,
     object::{ARGO_GROUP, Definition, GroupKind, KnownObject, ObjectMeta, ObjectRef, group_of},
@@ -295,14 +295,15 @@ impl Snapshot {
         self.by_identity.get(object).map(|index| &self.objects[*index])
     }
 
-    fn list(&self, question: &ListQuestion) -> Arc<[Box<RawValue>]> {
-        self.kinds
+    fn list(&self, question: &ListQuestion) -> Listed {
+        let mut wanted = self
+            .kinds
             .of(&question.what.kind(), &question.namespace)
             .map(|place| self.raw(&self.objects[place]))
             .filter(|raw| question.what.selection().is_none_or(|(field, value)| field_is(raw, field, value)))
-            .take(question.limit as usize)
-            .filter_map(|raw| RawValue::from_string(raw.to_owned()).ok())
-            .collect()
+            .filter_map(|raw| RawValue::from_string(raw.to_owned()).ok());
+        let items = wanted.by_ref().take(question.limit as usize).collect();
+        Listed { items, complete: wanted.next().is_none() }
     }
 }
 

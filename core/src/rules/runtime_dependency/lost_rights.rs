@@ -210,10 +210,10 @@ impl Losses {
                 Vec::new()
             }
             Some(Reading::Found(list)) => {
-                if list.len() >= MAX_BINDINGS as usize {
+                if !list.complete {
                     self.miss(format!("{kind}s{place} (only {MAX_BINDINGS} of them were looked at)"));
                 }
-                list.to_vec()
+                list.items.to_vec()
             }
             Some(Reading::NotFound) => Vec::new(),
             Some(Reading::Unreadable(reason) | Reading::Forbidden(reason)) => {

@@ -140,7 +140,7 @@ impl Workloads {
             }
         };
         let account_goes = things.iter().any(|thing| thing.kind.is("", ACCOUNT));
-        let pods = list.iter().filter_map(|raw| serde_json::from_str::<Pod>(raw.get()).ok());
+        let pods = list.items.iter().filter_map(|raw| serde_json::from_str::<Pod>(raw.get()).ok());
         let pods = pods
             .filter(|pod| !pod.is_over() && !going.sweeps(&pod.metadata.namespace))
             // Without the account no new Pod can start; without its rights a Pod that has no token loses nothing.
@@ -153,7 +153,7 @@ impl Workloads {
                 owners.insert(owner(&pod.metadata).map_or(itself, |owner| at(owner, &pod.metadata.namespace)));
             }
         }
-        let uncounted = list.len() >= MAX_PODS as usize || owners.len() > MAX_OWNERS;
+        let uncounted = !list.complete || owners.len() > MAX_OWNERS;
         let mut workloads = Self { names: Vec::new(), uncounted };
         let mut pending = false;
         for direct in owners.into_iter().take(MAX_OWNERS) {

@@ -65,8 +65,8 @@ pub(super) fn keep(facts: &mut Facts, losses: &mut Vec<Loss>) -> bool {
     };
     let Some(reading) = facts.list(question) else { return false };
     if let Reading::Found(roles) = reading
-        && roles.len() < MAX_ROLES as usize
-        && let Some(selected) = selected(&roles)
+        && roles.complete
+        && let Some(selected) = selected(&roles.items)
     {
         losses.retain(|loss| !in_doubt(loss) || loss.label().is_some_and(|key| selected.contains(key)));
     }

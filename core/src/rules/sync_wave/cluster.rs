@@ -196,9 +196,10 @@ impl Surroundings for Cluster<'_> {
                 namespace: object.namespace.clone(),
                 limit: MAX_USERS,
             };
-            let Some(Reading::Found(objects)) = self.facts.list(question) else { continue };
-            found
-                .extend(objects.iter().filter_map(|raw| user(&kind, raw, object)).filter(|user| self.is_desired(user)));
+            let Some(Reading::Found(listed)) = self.facts.list(question) else { continue };
+            found.extend(
+                listed.items.iter().filter_map(|raw| user(&kind, raw, object)).filter(|user| self.is_desired(user)),
+            );
         }
         found
     }
