@@ -15,8 +15,8 @@ use cascade_guard::{
 };
 use cascade_guard_core::{
     admission::UserInfo,
-    facts::{AccessQuestion, Answer, ListQuestion, Question, Reading},
-    object::{GroupKind, ObjectRef},
+    facts::{AccessQuestion, Answer, ListQuestion, Listing, Question, Reading},
+    object::ObjectRef,
 };
 use serde_json::json;
 
@@ -151,15 +151,25 @@ async fn list_is_limited_and_selected_by_the_api_server() {
     let setup = setup();
     setup.api.reply("/api/v1/namespaces/shop/pods", Reply::list(&[json!({"metadata": {"name": "one"}})]));
     let question = Question::List(ListQuestion {
-        kind: GroupKind::new("", "Pod"),
+        what: Listing::PodsOfAccount("flink".to_owned()),
         namespace: "shop".to_owned(),
-        field_selector: "spec.serviceAccountName=flink".to_owned(),
         limit: 20,
     });
-    let Answer::List(Reading::Found(items)) = setup.ask(question).await else { panic!("not listed") };
-    assert_eq!(items.len(), 1);
+    let Answer::List(Reading::Found(listed)) = setup.ask(question).await else { panic!("not listed") };
+    assert_eq!((listed.items.len(), listed.complete), (1, true));
     let (path, _) = setup.api.requests().pop().unwrap();
     assert_eq!(path, "/api/v1/namespaces/shop/pods?limit=20&fieldSelector=spec.serviceAccountName%3Dflink");
+}
+
+#[tokio::test]
+async fn list_that_goes_on_says_so() {
+    let setup = setup();
+    let page = json!({"metadata": {"continue": "token"}, "items": [{"metadata": {"name": "one"}}]});
+    setup.api.reply("/api/v1/namespaces/shop/pods", Reply::Json(200, page));
+    // Fewer than were asked for: the API server may end a page where it likes.
+    let question = Question::List(ListQuestion { what: Listing::RunningPods, namespace: "shop".to_owned(), limit: 20 });
+    let Answer::List(Reading::Found(listed)) = setup.ask(question).await else { panic!("not listed") };
+    assert_eq!((listed.items.len(), listed.complete), (1, false));
 }
 
 #[tokio::test]

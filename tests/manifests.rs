@@ -9,7 +9,10 @@ use std::{
 };
 
 use cascade_guard::telemetry::Metrics;
-use cascade_guard_core::policy;
+use cascade_guard_core::{
+    kinds::{Deletes, KINDS, is_final},
+    policy,
+};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -78,6 +81,45 @@ fn deletes_and_powers_fail_closed_and_nothing_else_does() {
         .map(|entry| entry["name"].as_str().unwrap().split('.').next().unwrap().to_owned())
         .collect();
     assert_eq!(closed, ["namespaces", "applications", "definitions", "rbac-deletes", "approvals"]);
+}
+
+/// Group and plural of what the entry is asked about on one of these operations, subresources aside.
+fn asked_about(entry: &Value, operations: &[&str]) -> BTreeSet<(String, String)> {
+    let texts = |list: &Value| serde_json::from_value::<Vec<String>>(list.clone()).unwrap();
+    let rules = entry["rules"].as_array().unwrap().iter();
+    rules
+        .filter(|rule| texts(&rule["operations"]).iter().any(|operation| operations.contains(&operation.as_str())))
+        .flat_map(|rule| {
+            let plurals = texts(&rule["resources"]).into_iter().filter(|plural| !plural.contains('/'));
+            let plurals: Vec<String> = plurals.collect();
+            texts(&rule["apiGroups"])
+                .into_iter()
+                .flat_map(move |group| plurals.clone().into_iter().map(move |plural| (group.clone(), plural)))
+        })
+        .collect()
+}
+
+#[test]
+fn deletes_that_are_sent_are_those_that_the_core_knows_of() {
+    let sent: BTreeSet<_> = webhooks().iter().flat_map(|entry| asked_about(entry, &["DELETE"])).collect();
+    let known = KINDS.iter().filter(|kind| kind.deletes != Deletes::NotSent);
+    let known: BTreeSet<_> = known.map(|kind| (kind.group.to_owned(), kind.plural.to_owned())).collect();
+    assert_eq!(sent, known, "manifests/webhooks.yaml on the left, core/src/kinds.rs on the right");
+    for entry in webhooks().iter().filter(|entry| entry["failurePolicy"] != "Fail") {
+        assert!(!asked_about(entry, &["DELETE"]).iter().any(|(_, plural)| is_final(plural)), "{entry}");
+    }
+}
+
+#[test]
+fn power_to_delete_is_asked_about_on_whatever_is_asked_about_when_it_goes() {
+    let entries = webhooks();
+    let approvals = entries.iter().find(|entry| entry["name"] == "approvals.cascade-guard.io").unwrap();
+    let mut sent: BTreeSet<_> = entries.iter().flat_map(|entry| asked_about(entry, &["DELETE"])).collect();
+    // Nobody deletes a policy by an approval: no rule judges that.
+    assert!(sent.remove(&("cascade-guard.io".to_owned(), "guardpolicies".to_owned())));
+    for operation in ["CREATE", "UPDATE"] {
+        assert_eq!(asked_about(approvals, &[operation]), sent, "{operation}");
+    }
 }
 
 #[test]

@@ -45,17 +45,49 @@ impl Question {
     }
 }
 
-/// All objects of one kind, in one namespace or everywhere.
+/// Objects of one kind, in one namespace or everywhere.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ListQuestion {
-    /// Which kind.
-    pub kind: GroupKind,
+    /// Which objects.
+    pub what: Listing,
     /// Namespace, empty for all.
     pub namespace: String,
-    /// Field selector the API server understands, such as `spec.serviceAccountName=flink`; empty for none.
-    pub field_selector: String,
     /// At most this many objects are needed.
     pub limit: u32,
+}
+
+/// Which objects a list is of.
+///
+/// The API server selects most kinds by name and namespace alone and refuses every other field
+/// (`pkg/apis/core/v1/conversion.go` holds the exceptions), so a selection is named here only if it is known to work. What
+/// cannot be selected is looked through.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Listing {
+    /// All objects of a kind.
+    Every(GroupKind),
+    /// Pods that run under the ServiceAccount of this name.
+    PodsOfAccount(String),
+    /// Pods whose phase is Running.
+    RunningPods,
+}
+
+impl Listing {
+    /// The kind of the objects.
+    pub fn kind(&self) -> GroupKind {
+        match self {
+            Self::Every(kind) => kind.clone(),
+            Self::PodsOfAccount(_) | Self::RunningPods => GroupKind::new("", "Pod"),
+        }
+    }
+
+    /// By which field the objects are selected, and its value; `None` where all are meant.
+    pub fn selection(&self) -> Option<(&'static str, &str)> {
+        match self {
+            Self::Every(_) => None,
+            Self::PodsOfAccount(name) => Some(("spec.serviceAccountName", name)),
+            Self::RunningPods => Some(("status.phase", "Running")),
+        }
+    }
 }
 
 /// May this user do this? Mirrors `authorization.k8s.io/v1` `ResourceAttributes`.
@@ -94,6 +126,22 @@ impl<T> Reading<T> {
     }
 }
 
+/// The objects of a list.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// Those that were read, [`ListQuestion::limit`] at most.
+    pub items: Arc<[Box<RawValue>]>,
+    /// Whether these are all. If not, what is not among them may still be there.
+    pub complete: bool,
+}
+
+impl Listed {
+    /// A list that was read to its end.
+    pub fn whole(items: impl Into<Arc<[Box<RawValue>]>>) -> Self {
+        Self { items: items.into(), complete: true }
+    }
+}
+
 /// The answer to a [`Question`], of the matching variant.
 #[derive(Clone, Debug)]
 pub enum Answer {
@@ -102,7 +150,7 @@ pub enum Answer {
     /// To [`Question::Object`].
     Object(Reading<Arc<RawValue>>),
     /// To [`Question::List`].
-    List(Reading<Arc<[Box<RawValue>]>>),
+    List(Reading<Listed>),
     /// To [`Question::Access`].
     Access(Reading<bool>),
 }
@@ -211,8 +259,9 @@ impl Facts {
         })
     }
 
-    /// All objects of a kind; `None` while the answer is still out.
-    pub fn list(&mut self, question: ListQuestion) -> Option<Reading<Arc<[Box<RawValue>]>>> {
+    /// Objects of a kind; `None` while the answer is still out. Who concludes from a list that something is not there has
+    /// to look whether it is [`Listed::complete`].
+    pub fn list(&mut self, question: ListQuestion) -> Option<Reading<Listed>> {
         self.read(Question::List(question), |answer| match answer {
             Answer::List(reading) => Some(reading),
             _ => None,
@@ -221,7 +270,7 @@ impl Facts {
 
     /// The same for a list that only informs: once half of what may be read is used up it is not asked for, so that it
     /// takes no read from what a decision hangs on.
-    pub fn list_to_inform(&mut self, question: ListQuestion) -> Option<Reading<Arc<[Box<RawValue>]>>> {
+    pub fn list_to_inform(&mut self, question: ListQuestion) -> Option<Reading<Listed>> {
         let share = self.limit / 2;
         let wanted = Question::List(question.clone());
         let is_new = !self.answers.contains_key(&wanted) && !self.asked.contains(&wanted);

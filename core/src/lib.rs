@@ -16,6 +16,7 @@ pub mod deletion;
 pub mod facts;
 pub mod inventory;
 pub mod judge;
+pub mod kinds;
 pub mod lint;
 pub mod namespace;
 pub mod needs;

@@ -10,9 +10,10 @@ use crate::judge::{Source, View, judge};
 use cascade_guard_core::judge::Case;
 use cascade_guard_core::{
     admission::{Object, Request},
+    kinds::singular,
     object::ObjectRef,
     policy::Policy,
-    replay::{Event, singular},
+    replay::Event,
 };
 
 /// A delete that nobody judged when it was made.

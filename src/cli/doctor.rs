@@ -12,7 +12,10 @@ use super::{
     cluster_access::{self, ClusterArgs, in_words},
     output::{self, Format},
 };
-use cascade_guard_core::policy::{Mode, Policy, RuleKey, Subject};
+use cascade_guard_core::{
+    kinds::is_final,
+    policy::{Mode, Policy, RuleKey, Subject},
+};
 
 /// Arguments of `doctor`.
 #[derive(Debug, clap::Args)]
@@ -78,9 +81,6 @@ async fn checks(args: &Args, client: &Client) -> anyhow::Result<Vec<Check>> {
     ])
 }
 
-/// What nobody can bring back: deletes of these must not pass while the guard is away.
-const FINAL: [&str; 4] = ["namespaces", "applications", "applicationsets", "customresourcedefinitions"];
-
 /// Whether the API server is told to ask, and whom to trust.
 async fn configuration(client: &Client, name: &str) -> Check {
     let what = "webhook configuration";
@@ -106,7 +106,7 @@ async fn configuration(client: &Client, name: &str) -> Check {
         .filter(|webhook| {
             webhook.rules.iter().flatten().any(|rule| {
                 rule.operations.iter().flatten().any(|operation| operation == "DELETE")
-                    && rule.resources.iter().flatten().any(|resource| FINAL.contains(&resource.as_str()))
+                    && rule.resources.iter().flatten().any(|resource| is_final(resource))
             })
         })
         .map(|webhook| webhook.name.as_str())

@@ -14,8 +14,8 @@ use super::{Kinds, Served, client::in_words};
 use crate::judge::Source;
 use crate::telemetry::{Metrics, metrics::Lookup};
 use cascade_guard_core::{
-    facts::{AccessQuestion, Answer, ListQuestion, Question, Reading},
-    object::{GroupKind, KnownObject, ObjectMeta, ObjectRef},
+    facts::{AccessQuestion, Answer, ListQuestion, Listed, Question, Reading},
+    object::{GroupKind, KnownObject, ObjectMeta, ObjectRef, null_to_default},
 };
 
 /// So many reads at a time for one decision.
@@ -47,6 +47,15 @@ pub struct LiveSource {
     kinds: Arc<Kinds>,
     metrics: Arc<Metrics>,
     at_a_time: usize,
+}
+
+/// What a list says of itself.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ListMeta {
+    /// Where the next page begins; empty on the last.
+    #[serde(rename = "continue", deserialize_with = "null_to_default")]
+    token: String,
 }
 
 /// Why something could not be read: what is counted and what a person is told.
@@ -91,11 +100,6 @@ impl LiveSource {
             metadata: ListMeta,
             #[serde(default)]
             items: Vec<Item>,
-        }
-        #[derive(Deserialize, Default)]
-        struct ListMeta {
-            #[serde(rename = "continue", default)]
-            token: String,
         }
         #[derive(Deserialize)]
         struct Item {
@@ -185,22 +189,25 @@ impl LiveSource {
         }
     }
 
-    async fn list(&self, question: &ListQuestion) -> Result<Arc<[Box<RawValue>]>, Unread> {
+    async fn list(&self, question: &ListQuestion) -> Result<Listed, Unread> {
         #[derive(Deserialize)]
         struct List {
+            #[serde(default)]
+            metadata: ListMeta,
             items: Option<Vec<Box<RawValue>>>,
         }
-        let served = self.served(&question.kind).await?;
-        let mut path = collection(&question.kind.group, &served, &question.namespace);
+        let kind = question.what.kind();
+        let served = self.served(&kind).await?;
+        let mut path = collection(&kind.group, &served, &question.namespace);
         let _ = write!(path, "?limit={}", question.limit.max(1));
-        if !question.field_selector.is_empty() {
-            let _ = write!(path, "&fieldSelector={}", utf8_percent_encode(&question.field_selector, SEGMENT));
+        if let Some((field, value)) = question.what.selection() {
+            let _ = write!(path, "&fieldSelector={}", utf8_percent_encode(&format!("{field}={value}"), SEGMENT));
         }
-        let what = format!("listing {}", question.kind);
+        let what = format!("listing {kind}");
         let text = self.fetch(path, "application/json").await.map_err(|error| Unread::from(&error, &what))?;
-        let List { items } = serde_json::from_str(&text)
+        let List { metadata, items } = serde_json::from_str(&text)
             .map_err(|_| Unread { outcome: Lookup::Error, reason: format!("{what}: the answer makes no sense") })?;
-        Ok(items.unwrap_or_default().into())
+        Ok(Listed { items: items.unwrap_or_default().into(), complete: metadata.token.is_empty() })
     }
 
     /// One SubjectAccessReview, with the user exactly as the request carried it.

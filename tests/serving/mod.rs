@@ -33,13 +33,7 @@ impl Source for Nothing {
 /// A guard over an empty, ready inventory, with every rule in `mode`.
 pub fn guard(mode: &str) -> Guard<Nothing> {
     let metrics = Arc::new(Metrics::new());
-    let rules = ["sharedClaim", "sharedUpdate", "namespaceApproval", "syncWave", "runtimeDependency", "controlPlane"]
-        .map(|rule| format!("{rule}: {{mode: {mode}}}"))
-        .join(", ");
-    let policy = Policy::parse(&format!(
-        "apiVersion: cascade-guard.io/v1alpha1\nkind: GuardPolicy\nspec: {{rules: {{{rules}}}}}\n"
-    ))
-    .unwrap();
+    let policy = Policy::every_rule(mode.parse().unwrap());
     let mut inventory = Inventory::new((1, 2), "argocd", Clusters::default());
     inventory.set_ready(true);
     Guard {

@@ -5,7 +5,8 @@ use jiff::Timestamp;
 use super::{Decision, Effect, Finding, Outcome, Severity, mode_of};
 use crate::{
     inventory::Inventory,
-    object::{ARGO_GROUP, ObjectRef, RBAC_GROUP},
+    kinds::is_sent,
+    object::ObjectRef,
     policy::{Mode, Policy},
 };
 
@@ -46,10 +47,4 @@ pub(super) fn warnings(
             Outcome { finding, resolved: outcome.resolved.clone(), effect: Effect::Warned }
         })
         .collect()
-}
-
-/// Whether the API server asks about deletes of this kind, by the manifests that ship.
-fn is_sent(object: &ObjectRef) -> bool {
-    let kind = &object.kind;
-    object.is_namespace() || kind.group == ARGO_GROUP || kind.group == RBAC_GROUP || kind.is("", "ServiceAccount")
 }

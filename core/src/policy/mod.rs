@@ -107,6 +107,18 @@ impl Default for Policy {
 }
 
 impl Policy {
+    /// Every rule in one mode, whatever rules there are.
+    pub fn every_rule(mode: Mode) -> Self {
+        RuleKey::ALL.iter().fold(Self::default(), |policy, rule| policy.with_mode(*rule, mode))
+    }
+
+    /// The same policy with one rule in another mode.
+    #[must_use]
+    pub fn with_mode(mut self, rule: RuleKey, mode: Mode) -> Self {
+        self.spec.rules.set_mode(rule, mode);
+        self
+    }
+
     /// Checks a spec.
     ///
     /// # Errors
@@ -308,6 +320,15 @@ mod tests {
     }
 
     const NOW: &str = "2026-11-29T12:00:00Z";
+
+    #[test]
+    fn every_rule_has_the_mode_that_is_wanted() {
+        let policy = Policy::every_rule(Mode::Enforce).with_mode(RuleKey::SyncWave, Mode::Off);
+        for rule in RuleKey::ALL {
+            let wanted = if *rule == RuleKey::SyncWave { Mode::Off } else { Mode::Enforce };
+            assert_eq!(policy.base_mode(*rule), wanted, "{}", rule.as_str());
+        }
+    }
 
     #[test]
     fn rule_that_is_not_named_is_in_audit() {

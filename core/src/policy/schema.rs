@@ -126,6 +126,13 @@ macro_rules! fields {
                     $(RuleKey::$variant => self.$field.mode,)*
                 }
             }
+
+            /// Gives a rule a mode.
+            pub fn set_mode(&mut self, rule: RuleKey, mode: Mode) {
+                match rule {
+                    $(RuleKey::$variant => self.$field.mode = mode,)*
+                }
+            }
         }
 
         /// A mode for some rules.

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 pub use self::{
     cluster::{Judge, ReplayedCluster},
-    read::{Event, EventObject, ReadError, Recorded, Recording, read, singular},
+    read::{Event, EventObject, ReadError, Recorded, Recording, read},
 };
 use crate::{
     admission::{self, Request},

@@ -8,6 +8,7 @@ use serde_json::{Value, json, value::RawValue};
 
 use crate::{
     admission::{Operation, UserInfo},
+    kinds::singular,
     object::{GroupKind, null_to_default},
 };
 
@@ -284,31 +285,4 @@ impl Event {
 fn typed(raw: &RawValue) -> Option<(String, String)> {
     let Typed { api_version, kind } = serde_json::from_str(raw.get()).ok()?;
     (!kind.is_empty()).then(|| (crate::object::group_of(&api_version).to_owned(), kind))
-}
-
-/// The kind behind a plural, for the kinds that are deleted at all: an event does not name it.
-pub fn singular(group: &str, resource: &str) -> GroupKind {
-    const KINDS: &[&str] = &[
-        "Application",
-        "ApplicationSet",
-        "AppProject",
-        "Namespace",
-        "CustomResourceDefinition",
-        "ServiceAccount",
-        "Role",
-        "RoleBinding",
-        "ClusterRole",
-        "ClusterRoleBinding",
-        "ConfigMap",
-        "Secret",
-        "Deployment",
-        "StatefulSet",
-        "Job",
-        "Ingress",
-        "Service",
-        "PersistentVolumeClaim",
-        "Pod",
-    ];
-    let known = KINDS.iter().map(|kind| GroupKind::new(group, kind)).find(|kind| kind.is_meant_by(resource));
-    known.unwrap_or_else(|| GroupKind::new(group, resource))
 }

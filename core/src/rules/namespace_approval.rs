@@ -172,3 +172,32 @@ fn elsewhere(cx: &Context<'_>, deletion: &Deletion, item: &Item) -> Finding {
         // A Namespace of that name is judged alike on every cluster.
         .judged_in(deletion.scopes(item.object.as_ref().unwrap_or(&deletion.object)))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::rules::testing::{World, delete, details};
+
+    fn namespace(annotations: &Value) -> Value {
+        json!({"apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": "shop", "uid": "7", "annotations": annotations}})
+    }
+
+    #[test]
+    fn namespace_goes_when_it_is_approved_and_not_before() {
+        let judged = |annotations: &Value| {
+            let shop = namespace(annotations);
+            let world = World::new("rules: {namespaceApproval: {mode: enforce}}").with(std::slice::from_ref(&shop));
+            world.judge(&delete("alice", &shop))
+        };
+        let refused = judged(&json!({}));
+        assert!(!refused.allowed() && details(&refused)[0].starts_with("Namespace shop: "), "{refused:?}");
+        let approved = judged(&json!({
+            "cascade-guard.io/deletion-approved-by": "bob", "cascade-guard.io/deletion-approved-uid": "7",
+            "cascade-guard.io/deletion-approved-until": "2026-11-29T13:00:00Z",
+            "cascade-guard.io/deletion-reason": "CHG-1",
+        }));
+        assert!(approved.allowed(), "{approved:?}");
+    }
+}

@@ -94,6 +94,11 @@ pub(super) fn create(user: &str, new: &Value) -> Value {
     review("CREATE", user, &Value::Null, new)
 }
 
+/// A review of a DELETE.
+pub(super) fn delete(user: &str, old: &Value) -> Value {
+    review("DELETE", user, old, &Value::Null)
+}
+
 fn review(operation: &str, user: &str, old: &Value, new: &Value) -> Value {
     let some = if new.is_null() { old } else { new };
     let api_version = some["apiVersion"].as_str().unwrap();

@@ -46,19 +46,39 @@ impl Kinds {
 mod tests {
     use super::super::Snapshot;
     use crate::{
-        facts::ListQuestion,
+        facts::{ListQuestion, Listing},
         object::{GroupKind, ObjectRef},
     };
 
     fn names(snapshot: &Snapshot, namespace: &str) -> Vec<String> {
         let question = ListQuestion {
-            kind: GroupKind::new("", "Pod"),
+            what: Listing::Every(GroupKind::new("", "Pod")),
             namespace: namespace.to_owned(),
-            field_selector: String::new(),
             limit: 100,
         };
         let named = |raw: &str| serde_json::from_str::<serde_json::Value>(raw).unwrap()["metadata"]["name"].to_string();
-        snapshot.list(&question).iter().map(|raw| named(raw.get())).collect()
+        snapshot.list(&question).items.iter().map(|raw| named(raw.get())).collect()
+    }
+
+    #[test]
+    fn list_is_selected_and_says_whether_it_is_complete() {
+        let mut snapshot = Snapshot::default();
+        for (name, account, phase) in [("a", "api", "Running"), ("b", "web", "Running"), ("c", "api", "Pending")] {
+            let pod = format!(
+                r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"namespace":"shop","name":"{name}"}},
+                    "spec":{{"serviceAccountName":"{account}"}},"status":{{"phase":"{phase}"}}}}"#
+            );
+            snapshot.put("test", pod).unwrap();
+        }
+        let listed = |what: Listing, limit| {
+            let listed = snapshot.list(&ListQuestion { what, namespace: "shop".to_owned(), limit });
+            (listed.items.len(), listed.complete)
+        };
+        let every = || Listing::Every(GroupKind::new("", "Pod"));
+        assert_eq!([listed(every(), 2), listed(every(), 3)], [(2, false), (3, true)]);
+        assert_eq!(listed(Listing::PodsOfAccount("api".to_owned()), 2), (2, true));
+        assert_eq!(listed(Listing::RunningPods, 1), (1, false));
+        assert_eq!(listed(Listing::PodsOfAccount("nobody".to_owned()), 1), (0, true));
     }
 
     fn pod(namespace: &str, name: &str) -> String {

@@ -23,7 +23,7 @@ use crate::{
             tracking_settings,
         },
     },
-    facts::{Answer, ListQuestion, Question, Reading},
+    facts::{Answer, ListQuestion, Listed, Question, Reading},
     inventory::{AppSet, Inventory, Project, Served},
     judge::AtHand,
     object::{ARGO_GROUP, Definition, GroupKind, KnownObject, ObjectMeta, ObjectRef, group_of},
@@ -336,14 +336,15 @@ impl Snapshot {
         self.by_identity.get(object).map(|index| &self.objects[*index])
     }
 
-    fn list(&self, question: &ListQuestion) -> Arc<[Box<RawValue>]> {
-        self.kinds
-            .of(&question.kind, &question.namespace)
+    fn list(&self, question: &ListQuestion) -> Listed {
+        let mut wanted = self
+            .kinds
+            .of(&question.what.kind(), &question.namespace)
             .map(|place| self.raw(&self.objects[place]))
-            .filter(|raw| field_matches(raw, &question.field_selector))
-            .take(question.limit as usize)
-            .filter_map(|raw| RawValue::from_string(raw.to_owned()).ok())
-            .collect()
+            .filter(|raw| question.what.selection().is_none_or(|(field, value)| field_is(raw, field, value)))
+            .filter_map(|raw| RawValue::from_string(raw.to_owned()).ok());
+        let items = wanted.by_ref().take(question.limit as usize).collect();
+        Listed { items, complete: wanted.next().is_none() }
     }
 }
 
@@ -363,11 +364,10 @@ impl AtHand for Snapshot {
     }
 }
 
-/// Whether the value at a dotted path equals what a field selector asks for.
-fn field_matches(raw: &str, selector: &str) -> bool {
-    let Some((path, wanted)) = selector.split_once('=') else { return true };
+/// Whether the field at a dotted path has this value.
+fn field_is(raw: &str, field: &str, wanted: &str) -> bool {
     let Ok(object) = serde_json::from_str::<serde_json::Value>(raw) else { return false };
-    object.pointer(&format!("/{}", path.replace('.', "/"))).and_then(|value| value.as_str()) == Some(wanted)
+    object.pointer(&format!("/{}", field.replace('.', "/"))).and_then(|value| value.as_str()) == Some(wanted)
 }
 
 /// Whether a workload is the application controller of an Argo CD.

@@ -1,8 +1,11 @@
 //! One acceptance case: how its keys are meant.
 
-use cascade_guard_core::{admission::Response, policy::Policy};
+use cascade_guard_core::{
+    admission::Response,
+    policy::{Policy, RuleKey},
+};
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::support::{policy, review, said, snapshot};
 
@@ -30,14 +33,10 @@ pub fn policy_of(case: &Value) -> Policy {
     let wanted = &case["policy"];
     // In audit a client sees nothing, so the words of a case are looked for one step up, in warn.
     let mode = if wanted["modeCeiling"] == "audit" { "warn" } else { "enforce" };
-    let mut spec = json!({
-        "argocd": {"namespace": "argocd"},
-        "rules": {
-            "sharedClaim": {"mode": mode}, "sharedUpdate": {"mode": mode}, "syncWave": {"mode": mode},
-            "controlPlane": {"mode": mode}, "namespaceApproval": {"mode": mode, "maxTTL": "24h"},
-            "runtimeDependency": {"mode": "warn"},
-        },
-    });
+    let rules: Map<String, Value> =
+        RuleKey::ALL.iter().map(|rule| (rule.as_str().to_owned(), json!({"mode": mode}))).collect();
+    let mut spec = json!({"argocd": {"namespace": "argocd"}, "rules": rules});
+    spec["rules"]["runtimeDependency"]["mode"] = json!("warn");
     if let Some(users) = wanted.get("exemptUsers") {
         spec["exemptions"] = json!([{"name": "case", "match": {"users": users}, "rules": ["namespaceApproval"],
             "until": "2027-01-01T00:00:00Z", "reason": "case"}]);

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use crate::support::{policy, review, said, snapshot};
+use crate::support::{review, said, snapshot};
 use cascade_guard_core::{
     argo::{Application, Clusters},
     inventory::{Inventory, LOCAL},
     object::ObjectRef,
-    policy::Policy,
+    policy::{Mode, Policy, RuleKey},
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -169,10 +169,7 @@ impl RandomWorld {
 }
 
 fn only_shared_claim() -> Policy {
-    policy(
-        json!({"rules": {"sharedClaim": {"mode": "enforce"}, "namespaceApproval": {"mode": "off"}, "sharedUpdate": {"mode": "off"},
-        "syncWave": {"mode": "off"}, "runtimeDependency": {"mode": "off"}, "controlPlane": {"mode": "off"}}}),
-    )
+    Policy::every_rule(Mode::Off).with_mode(RuleKey::SharedClaim, Mode::Enforce)
 }
 
 fn delete(application: &Value) -> Value {

@@ -3,7 +3,11 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use crate::support::{body_of, data, decide, files, policy, review, said};
-use cascade_guard_core::{admission, policy::Policy, replay::ReplayedCluster};
+use cascade_guard_core::{
+    admission,
+    policy::{Mode, Policy, RuleKey},
+    replay::ReplayedCluster,
+};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -40,10 +44,9 @@ fn name_of(path: &Path) -> String {
 
 /// Replays one recording; returns what was judged wrongly.
 fn replay(path: &Path, want: &Value) -> Vec<String> {
-    let enforce = json!({"mode": "enforce"});
-    let policy = policy(json!({"rules": {
-        "sharedClaim": enforce, "sharedUpdate": {"mode": "warn"}, "namespaceApproval": enforce, "syncWave": enforce,
-        "runtimeDependency": {"mode": "warn"}, "controlPlane": enforce}}));
+    let policy = Policy::every_rule(Mode::Enforce)
+        .with_mode(RuleKey::SharedUpdate, Mode::Warn)
+        .with_mode(RuleKey::RuntimeDependency, Mode::Warn);
     let now: Timestamp = NOW.parse().unwrap();
     let mut world = empty();
     let mut faults = Vec::new();
@@ -102,12 +105,7 @@ fn found(request: &Value, world: &ReplayedCluster, policy: &Policy) -> Vec<Strin
 
 #[test]
 fn audit_refuses_nothing_and_finds_what_enforce_finds() {
-    let every = |mode: &str| {
-        let mode = json!({"mode": mode});
-        policy(json!({"rules": {"sharedClaim": mode, "sharedUpdate": mode, "namespaceApproval": mode, "syncWave": mode,
-            "runtimeDependency": mode, "controlPlane": mode}}))
-    };
-    let (audit, enforce) = (every("audit"), every("enforce"));
+    let (audit, enforce) = (Policy::every_rule(Mode::Audit), Policy::every_rule(Mode::Enforce));
     let mut faults = Vec::new();
     let mut compared = 0;
     for path in files("recordings", ".jsonl") {

@@ -16,10 +16,7 @@ fn now() -> Timestamp {
 }
 
 fn all(mode: &str) -> Policy {
-    policy(
-        json!({"rules": {"sharedClaim": {"mode": mode}, "namespaceApproval": {"mode": mode}, "syncWave": {"mode": mode},
-        "controlPlane": {"mode": mode}, "sharedUpdate": {"mode": mode}, "runtimeDependency": {"mode": mode}}}),
-    )
+    Policy::every_rule(mode.parse().unwrap())
 }
 
 fn replayed(requests: &[Recorded], mode: &str, against: Option<&str>) -> Replay {

@@ -2,10 +2,13 @@
 
 use std::{cell::RefCell, collections::HashMap};
 
-use cascade_guard_core::{admission::Response, policy::Policy};
+use cascade_guard_core::{
+    admission::Response,
+    policy::{Mode, Policy, RuleKey},
+};
 use serde_json::{Value, json};
 
-use crate::support::{policy, review, snapshot};
+use crate::support::{review, snapshot};
 
 pub const CONTROLLER: &str = "system:serviceaccount:argocd:argocd-application-controller";
 pub const SERVER: &str = "system:serviceaccount:argocd:argocd-server";
@@ -85,13 +88,9 @@ pub fn argocd_cm(data: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "argocd-cm", "namespace": "argocd"}, "data": data})
 }
 
-/// Everything enforces.
+/// Everything enforces, except that nobody is refused for the sake of Pods that stay.
 pub fn strict() -> Policy {
-    let enforce = json!({"mode": "enforce"});
-    policy(
-        json!({"rules": {"sharedClaim": enforce, "sharedUpdate": enforce, "namespaceApproval": enforce, "syncWave": enforce,
-        "runtimeDependency": {"mode": "warn"}, "controlPlane": enforce}}),
-    )
+    Policy::every_rule(Mode::Enforce).with_mode(RuleKey::RuntimeDependency, Mode::Warn)
 }
 
 /// Annotation of a child that its parent has not marked.

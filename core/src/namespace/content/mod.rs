@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::finalizers::{KnownFinalizer, known};
 use crate::{
     body::{Body, Condition},
-    facts::{Facts, ListQuestion, Reading},
+    facts::{Facts, ListQuestion, Listed, Listing, Reading},
     inventory::{App, AppId, BuildKeyHasher, Inventory, Key, LOCAL},
     object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef, null_to_default},
 };
@@ -139,15 +139,16 @@ pub fn survey(
 ) -> Option<Content> {
     let namespace = meta.name.as_str();
     let mut lists = Lists { facts, namespace };
-    let pods = lists.list("", "Pod", "status.phase=Running");
-    let volumes = lists.list("", "PersistentVolumeClaim", "");
-    let services = lists.list("", "Service", "");
-    let ingresses = lists.list("networking.k8s.io", "Ingress", "");
-    let jobs = lists.list("batch", "Job", "");
+    let pods = lists.list(Listing::RunningPods);
+    let volumes = lists.list(every("", "PersistentVolumeClaim"));
+    let services = lists.list(every("", "Service"));
+    let ingresses = lists.list(every("networking.k8s.io", "Ingress"));
+    let jobs = lists.list(every("batch", "Job"));
     let custom = custom_kinds(inventory, namespace);
     let wanted = if thorough { custom.len() } else { CUSTOM_KINDS };
-    let customs: Vec<_> = custom.iter().take(wanted).map(|kind| (kind, lists.ask(kind, ""))).collect();
-    let apis = Lists { facts, namespace: "" }.list("apiregistration.k8s.io", "APIService", "");
+    let customs: Vec<_> =
+        custom.iter().take(wanted).map(|kind| (kind, lists.ask(Listing::Every(kind.clone())))).collect();
+    let apis = Lists { facts, namespace: "" }.list(every("apiregistration.k8s.io", "APIService"));
 
     // All questions are asked at once, so that their answers come in one round.
     let (pods, volumes, services, ingresses, jobs, apis) = (pods?, volumes?, services?, ingresses?, jobs?, apis?);
@@ -241,9 +242,9 @@ fn custom_kinds(inventory: &Inventory, namespace: &str) -> BTreeSet<GroupKind> {
 }
 
 /// Adds the finalizers of custom resources of one kind.
-fn add_custom_resources(kind: &GroupKind, reading: Reading<Items>, content: &mut Content) {
-    let items = match reading {
-        Reading::Found(items) => items,
+fn add_custom_resources(kind: &GroupKind, reading: Reading<Listed>, content: &mut Content) {
+    let listed = match reading {
+        Reading::Found(listed) => listed,
         Reading::NotFound => return,
         Reading::Unreadable(why) | Reading::Forbidden(why) => {
             content.not_read.push(NotRead { what: kind.to_string(), why });
@@ -251,7 +252,7 @@ fn add_custom_resources(kind: &GroupKind, reading: Reading<Items>, content: &mut
         }
     };
     // Custom resources have any shape below `spec` and `status`.
-    for meta in items.iter().filter_map(|raw| ObjectMeta::of(raw.get()).ok()) {
+    for meta in listed.items.iter().filter_map(|raw| ObjectMeta::of(raw.get()).ok()) {
         let object = ObjectRef::new(&kind.group, &kind.kind, &meta.namespace, &meta.name);
         for finalizer in &meta.finalizers {
             content.hold(object.clone(), finalizer);
@@ -265,41 +266,38 @@ impl Content {
     }
 }
 
-type Items = std::sync::Arc<[Box<RawValue>]>;
-
 struct Lists<'a> {
     facts: &'a mut Facts,
     namespace: &'a str,
 }
 
 impl Lists<'_> {
-    fn ask(&mut self, kind: &GroupKind, field_selector: &str) -> Option<Reading<Items>> {
-        self.facts.list_to_inform(ListQuestion {
-            kind: kind.clone(),
-            namespace: self.namespace.to_owned(),
-            field_selector: field_selector.to_owned(),
-            limit: READ_AT_MOST,
-        })
+    fn ask(&mut self, what: Listing) -> Option<Reading<Listed>> {
+        self.facts.list_to_inform(ListQuestion { what, namespace: self.namespace.to_owned(), limit: READ_AT_MOST })
     }
 
-    fn list(&mut self, group: &str, kind: &str, field_selector: &str) -> Option<Objects> {
-        let kind = GroupKind::new(group, kind);
-        let reading = self.ask(&kind, field_selector)?;
+    fn list(&mut self, what: Listing) -> Option<Objects> {
+        let kind = what.kind();
+        let reading = self.ask(what)?;
         Some(Objects { kind, reading })
     }
+}
+
+fn every(group: &str, kind: &str) -> Listing {
+    Listing::Every(GroupKind::new(group, kind))
 }
 
 /// The objects of one kind, as they were read.
 struct Objects {
     kind: GroupKind,
-    reading: Reading<Items>,
+    reading: Reading<Listed>,
 }
 
 impl Objects {
     /// The objects; `None`, and a note that says so, if they were not read.
     fn objects(&self, content: &mut Content, what: &str) -> Option<Vec<ListedObject>> {
         let (items, why) = match &self.reading {
-            Reading::Found(items) => (items, "the answer makes no sense"),
+            Reading::Found(listed) => (&listed.items, "the answer makes no sense"),
             Reading::NotFound => return Some(Vec::new()),
             Reading::Unreadable(why) | Reading::Forbidden(why) => {
                 content.not_read.push(NotRead { what: what.to_owned(), why: why.clone() });
@@ -324,7 +322,8 @@ impl Objects {
             }
         }
         let number = objects.iter().filter(|listed| counts(listed)).count();
-        Some(Count { number, more: objects.len() >= READ_AT_MOST as usize })
+        let more = matches!(&self.reading, Reading::Found(listed) if !listed.complete);
+        Some(Count { number, more })
     }
 }
 

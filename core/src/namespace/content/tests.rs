@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use super::*;
 use crate::{
     argo::{Application, Clusters},
@@ -13,7 +11,7 @@ fn surveyed(
     facts: Facts,
     inventory: &Inventory,
     thorough: bool,
-    answer: impl Fn(&ListQuestion) -> Reading<Items>,
+    answer: impl Fn(&ListQuestion) -> Reading<Listed>,
 ) -> Content {
     let mut facts = facts;
     let meta = ObjectMeta {
@@ -35,21 +33,21 @@ fn surveyed(
 }
 
 /// The objects of a kind in the cluster of these tests.
-fn stored(question: &ListQuestion) -> Reading<Items> {
+fn stored(question: &ListQuestion) -> Reading<Listed> {
     let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(CLUSTER).unwrap();
     let group =
         |document: &serde_json::Value| crate::object::group_of(document["apiVersion"].as_str().unwrap()).to_owned();
     let items: Vec<Box<RawValue>> = documents
         .iter()
-        .filter(|document| question.kind.is(&group(document), document["kind"].as_str().unwrap()))
+        .filter(|document| question.what.kind().is(&group(document), document["kind"].as_str().unwrap()))
         .map(|document| RawValue::from_string(document.to_string()).unwrap())
         .take(question.limit as usize)
         .collect();
-    Reading::Found(Arc::from(items))
+    Reading::Found(Listed::whole(items))
 }
 
-fn empty(_: &ListQuestion) -> Reading<Items> {
-    Reading::Found(Arc::from(Vec::new()))
+fn empty(_: &ListQuestion) -> Reading<Listed> {
+    Reading::Found(Listed::whole(Vec::new()))
 }
 
 fn inventory() -> Inventory {
@@ -114,9 +112,9 @@ fn empty_namespace_has_nothing_to_say() {
 
 #[test]
 fn what_is_not_read_is_named_and_not_taken_for_empty() {
-    let content = surveyed(Facts::new(), &nobody(), false, |question| match question.kind.kind.as_str() {
+    let content = surveyed(Facts::new(), &nobody(), false, |question| match question.what.kind().kind.as_str() {
         "Service" | "Job" => Reading::Forbidden("the guard may not list them".to_owned()),
-        "Ingress" => Reading::Found(Arc::from(vec![RawValue::from_string("7".to_owned()).unwrap()])),
+        "Ingress" => Reading::Found(Listed::whole(vec![RawValue::from_string("7".to_owned()).unwrap()])),
         _ => empty(question),
     });
     assert_eq!(content.load_balancers, None);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Going, lost_rights::Who};
 use crate::{
-    facts::{Facts, ListQuestion, Reading},
+    facts::{Facts, ListQuestion, Listing, Reading},
     object::{GroupKind, ObjectRef, RBAC_GROUP},
     rbac::{Binding, RoleRef},
 };
@@ -131,9 +131,8 @@ impl Bonds {
 
     fn read(&mut self, facts: &mut Facts, kind: &'static str, namespace: &str) -> List {
         let question = ListQuestion {
-            kind: GroupKind::new(RBAC_GROUP, kind),
+            what: Listing::Every(GroupKind::new(RBAC_GROUP, kind)),
             namespace: namespace.to_owned(),
-            field_selector: String::new(),
             limit: MAX_BINDINGS,
         };
         let place = if namespace.is_empty() { String::new() } else { format!(" of {namespace}") };
@@ -144,11 +143,11 @@ impl Bonds {
                 List { bonds: Vec::new(), complete: true }
             }
             Some(Reading::Found(list)) => {
-                let complete = list.len() < MAX_BINDINGS as usize;
+                let complete = list.complete;
                 if !complete {
                     self.miss(format!("{kind}s{place} (only {MAX_BINDINGS} of them were looked at)"));
                 }
-                let decoded = list.iter().filter_map(|raw| serde_json::from_str::<Binding>(raw.get()).ok());
+                let decoded = list.items.iter().filter_map(|raw| serde_json::from_str::<Binding>(raw.get()).ok());
                 List { bonds: decoded.map(|binding| Bond::new(kind, &binding)).collect(), complete }
             }
             Some(Reading::NotFound) => List { bonds: Vec::new(), complete: true },

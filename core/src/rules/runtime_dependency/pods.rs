@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{Going, lost_rights::Who};
 use crate::{
-    facts::{Facts, ListQuestion, Reading},
+    facts::{Facts, ListQuestion, Listing, Reading},
     object::{GroupKind, ObjectMeta, ObjectRef, OwnerReference, null_to_default},
 };
 
@@ -123,13 +123,12 @@ impl Workloads {
             return Some(Self::default());
         }
         let question = ListQuestion {
-            kind: GroupKind::new("", "Pod"),
-            namespace: namespace.to_owned(),
-            field_selector: if account.is_empty() {
-                String::new()
+            what: if account.is_empty() {
+                Listing::Every(GroupKind::new("", "Pod"))
             } else {
-                format!("spec.serviceAccountName={account}")
+                Listing::PodsOfAccount(account.to_owned())
             },
+            namespace: namespace.to_owned(),
             limit: MAX_PODS,
         };
         let list = match facts.list(question)? {
@@ -145,7 +144,7 @@ impl Workloads {
                 return Some(Self::default());
             }
         };
-        let pods = list.iter().filter_map(|raw| serde_json::from_str::<Pod>(raw.get()).ok());
+        let pods = list.items.iter().filter_map(|raw| serde_json::from_str::<Pod>(raw.get()).ok());
         let pods = pods
             .filter(|pod| !pod.is_over() && !going.sweeps(&pod.metadata.namespace))
             // Without the account no new Pod can start; without its rights a Pod that has no token loses nothing.
@@ -158,7 +157,7 @@ impl Workloads {
                 owners.insert(owner(&pod.metadata).map_or(itself, |owner| at(owner, &pod.metadata.namespace)));
             }
         }
-        let uncounted = list.len() >= MAX_PODS as usize || owners.len() > MAX_OWNERS;
+        let uncounted = !list.complete || owners.len() > MAX_OWNERS;
         let mut workloads = Self { names: Vec::new(), uncounted };
         let mut pending = false;
         for direct in owners.into_iter().take(MAX_OWNERS) {

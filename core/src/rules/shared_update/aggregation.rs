@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::removals::Loss;
 use crate::{
-    facts::{Facts, ListQuestion, Reading},
+    facts::{Facts, ListQuestion, Listing, Reading},
     object::{GroupKind, RBAC_GROUP, null_to_default},
 };
 
@@ -59,15 +59,14 @@ pub(super) fn keep(facts: &mut Facts, losses: &mut Vec<Loss>) -> bool {
         return true;
     }
     let question = ListQuestion {
-        kind: GroupKind::new(RBAC_GROUP, "ClusterRole"),
+        what: Listing::Every(GroupKind::new(RBAC_GROUP, "ClusterRole")),
         namespace: String::new(),
-        field_selector: String::new(),
         limit: MAX_ROLES,
     };
     let Some(reading) = facts.list(question) else { return false };
     if let Reading::Found(roles) = reading
-        && roles.len() < MAX_ROLES as usize
-        && let Some(selected) = selected(&roles)
+        && roles.complete
+        && let Some(selected) = selected(&roles.items)
     {
         losses.retain(|loss| !in_doubt(loss) || loss.label().is_some_and(|key| selected.contains(key)));
     }

@@ -12,7 +12,7 @@ use crate::{
         tracking::{INSTANCE_LABEL, TRACKING_ID, marker},
     },
     deletion::is_sync_identity,
-    facts::{Facts, ListQuestion, Reading},
+    facts::{Facts, ListQuestion, Listing, Reading},
     inventory::{App, AppId, Claim, Inventory, LOCAL},
     needs::{self, producers},
     object::{GroupKind, ObjectMeta, ObjectRef, null_to_default},
@@ -192,14 +192,14 @@ impl Surroundings for Cluster<'_> {
         let mut found = Vec::new();
         for kind in USERS.iter().map(|(group, kind)| GroupKind::new(group, kind)).filter(|kind| here(kind)) {
             let question = ListQuestion {
-                kind: kind.clone(),
+                what: Listing::Every(kind.clone()),
                 namespace: object.namespace.clone(),
-                field_selector: String::new(),
                 limit: MAX_USERS,
             };
-            let Some(Reading::Found(objects)) = self.facts.list(question) else { continue };
-            found
-                .extend(objects.iter().filter_map(|raw| user(&kind, raw, object)).filter(|user| self.is_desired(user)));
+            let Some(Reading::Found(listed)) = self.facts.list(question) else { continue };
+            found.extend(
+                listed.items.iter().filter_map(|raw| user(&kind, raw, object)).filter(|user| self.is_desired(user)),
+            );
         }
         found
     }
