@@ -34,12 +34,14 @@ fn every_remedy_that_is_ours_can_be_pasted() {
         let now: Timestamp = case["now"].as_str().unwrap().parse().unwrap();
         for request in case["requests"].as_array().unwrap() {
             let decision = decide(&request_of(request), &world, &inventory, &policy, now);
-            for remedy in decision.outcomes.iter().flat_map(|outcome| &outcome.finding.remedies) {
-                let Some(rest) = remedy.strip_prefix("cascade-guard ") else { continue };
-                let command = rest.split(" # ").next().unwrap();
-                let words = ["cascade-guard"].into_iter().chain(command.split_whitespace());
+            let remedies = decision.outcomes.iter().flat_map(|outcome| &outcome.finding.remedies);
+            for command in remedies.flat_map(|remedy| &remedy.commands) {
+                let words = shlex::split(command.as_str()).unwrap();
+                if words[0] != "cascade-guard" {
+                    continue;
+                }
                 let parsed = Cli::try_parse_from(words);
-                assert!(parsed.is_ok(), "{}: {remedy}: {}", case["id"], parsed.unwrap_err());
+                assert!(parsed.is_ok(), "{}: {command}: {}", case["id"], parsed.unwrap_err());
                 pasted += 1;
             }
         }
@@ -122,7 +124,7 @@ fn judge_case(case: &Value) -> Vec<String> {
 }
 
 /// Every rule enforces, runtime-dependency warns, and what the case says on top.
-fn policy_of(case: &Value) -> Policy {
+pub fn policy_of(case: &Value) -> Policy {
     let wanted = &case["policy"];
     // In audit a client sees nothing, so the words of a case are looked for one step up, in warn.
     let mode = if wanted["modeCeiling"] == "audit" { "warn" } else { "enforce" };
@@ -144,7 +146,7 @@ fn policy_of(case: &Value) -> Policy {
     policy(spec)
 }
 
-fn request_of(request: &Value) -> Value {
+pub fn request_of(request: &Value) -> Value {
     let parts: Vec<&str> = request["resource"].as_str().unwrap().split('/').collect();
     let (group, version, plural) = match parts[..] {
         [version, plural] => ("", version, plural),
@@ -203,7 +205,7 @@ fn problems(expect: &Value, response: &Response) -> Vec<String> {
 }
 
 /// Adds the generated list entries to the objects a case names.
-fn expand(case: &mut Value) {
+pub fn expand(case: &mut Value) {
     let rule = case["expand"].clone();
     let Some(count) = rule["count"].as_u64() else { return };
     let entry = |i: u64| -> Value {

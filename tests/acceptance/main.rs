@@ -4,6 +4,7 @@
 
 mod audit;
 mod cases;
+mod paste;
 #[allow(dead_code, reason = "the core's own tests use the rest of it")]
 #[path = "../../core/tests/judging/support.rs"]
 mod support;

@@ -14,6 +14,7 @@ use crate::{
     inventory::Inventory,
     object::ObjectRef,
     policy::{Mode, Policy, Resolved, RuleKey, Scope, Subject},
+    remedy::Remedy,
 };
 
 /// How bad a finding is, before the policy's mode is applied.
@@ -61,8 +62,8 @@ pub struct Finding {
     pub claimants: Vec<String>,
     /// Who approved, for records.
     pub approved_by: String,
-    /// What to do now: one command or sentence each.
-    pub remedies: Vec<String>,
+    /// What to do now. Each suffices by itself; the best comes first.
+    pub remedies: Vec<Remedy>,
     /// What else is good to know, one line each. The first to go where a message would be too long.
     pub notes: Vec<String>,
     /// The other object it is about, such as the one that comes too late. Tells apart what one check found more than
@@ -133,9 +134,9 @@ impl Finding {
         self
     }
 
-    /// Adds one thing to do.
+    /// Adds one thing to do: a sentence, or a [`Remedy`] with commands.
     #[must_use]
-    pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
+    pub fn remedy(mut self, remedy: impl Into<Remedy>) -> Self {
         self.remedies.push(remedy.into());
         self
     }
@@ -179,11 +180,6 @@ impl Outcome {
             (Effect::Recorded | Effect::Warned, Severity::Warn) => "warn",
         }
     }
-}
-
-/// Whether a way out is a line for a shell: a command, and behind ` # ` what to know about it. The others are sentences.
-pub fn is_command(remedy: &str) -> bool {
-    ["argocd ", "cascade-guard ", "kubectl "].iter().any(|command| remedy.starts_with(command))
 }
 
 /// Every word [`Outcome::word`] may be.

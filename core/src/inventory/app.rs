@@ -58,6 +58,10 @@ pub struct App {
     pub never_compared: bool,
     /// Why its list is not to be believed; `None` if it is.
     pub distrust: Option<&'static str>,
+    /// What keeps it from being compared and synced, as its own condition says it; clipped.
+    pub trouble: Option<Box<str>>,
+    /// Whether its controller leaves it alone (`skip-reconcile`).
+    pub is_skipped: bool,
     /// Whether the sync in progress is of another revision than its list.
     pub syncs_other_revision: bool,
     /// Whether it was synced at least once.
@@ -121,6 +125,8 @@ impl App {
             running,
             never_compared: application.never_compared(),
             distrust: application.list_distrust(),
+            trouble: application.trouble().map(Box::from),
+            is_skipped: application.is_skipped(),
             syncs_other_revision: application.syncs_other_revision(),
             has_history: !application.status.history.is_empty(),
             reconciled_at: application.status.reconciled_at,
@@ -156,6 +162,8 @@ impl App {
             running,
             never_compared,
             distrust,
+            trouble,
+            is_skipped,
             has_history,
             reconciled_at,
             finished_at,
@@ -185,6 +193,8 @@ impl App {
             running: *running,
             never_compared: *never_compared,
             distrust: *distrust,
+            trouble: trouble.clone(),
+            is_skipped: *is_skipped,
             has_history: *has_history,
             reconciled_at: *reconciled_at,
             finished_at: *finished_at,

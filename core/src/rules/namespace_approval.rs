@@ -1,6 +1,6 @@
 //! `namespace-approval`: a Namespace goes only after someone who may say so has said so.
 
-use super::{Context, Rule};
+use super::{Context, Rule, shared_claim::of_replacing_sync};
 use crate::{
     admission::Request,
     catalog::{
@@ -111,7 +111,11 @@ fn judge(cx: &Context<'_>, deletion: &Deletion, object: &ObjectRef, meta: &Objec
     let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
     let mut finding = Finding::new(&NOT_APPROVED, Severity::Deny, object.clone(), SUMMARY)
         .detail(format!("{object}: {}", said.join("; ")));
-    finding.remedies.extend(remedies(meta, cx.now, cx.policy, &problems));
+    finding.remedies = match of_replacing_sync(cx, deletion) {
+        // An approval would let the Namespace go, which is not what a sync is for.
+        Some(remedy) => vec![remedy],
+        None => remedies(meta, cx.now, cx.policy, &problems),
+    };
     finding.scopes = deletion.scopes(object);
     Approval::read(meta).by.clone_into(&mut finding.approved_by);
     Some(finding)

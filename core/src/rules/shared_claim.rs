@@ -1,11 +1,13 @@
 //! `shared-claim`: a delete must not take what another Application still claims.
 
+mod ways_out;
+
 use std::collections::BTreeMap;
 
+pub(super) use self::ways_out::of_replacing_sync;
 use super::{Context, Rule};
 use crate::{
     admission::Request,
-    argo::Class,
     catalog::{
         RuleMeta,
         shared_claim::{CLAIMED, META, STALE, TOO_LARGE, UNKNOWN},
@@ -16,6 +18,7 @@ use crate::{
     inventory::AppId,
     object::{ARGO_GROUP, ObjectRef},
     policy::OnUnknown,
+    remedy::{Command, Remedy},
     text::count,
 };
 
@@ -119,7 +122,7 @@ fn single(cx: &Context<'_>, deletion: &Deletion, item: &Item) -> Finding {
         detail = format!("{detail}; {why}");
     }
     let mut finding = Finding::new(&CLAIMED, Severity::Deny, object, summary(deletion)).detail(detail);
-    finding.remedies = remedies(cx, deletion, item, &claimants);
+    finding.remedies = ways_out::of_item(cx, deletion, item);
     finding.claimed_by(claimants)
 }
 
@@ -146,13 +149,16 @@ fn unreadable(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>
     findings.push(
         Finding::new(&UNKNOWN, on_unknown(cx), deletion.object.clone(), "what some Applications hold is not known")
             .detail(format!("Application {path} cannot be read, so what its cascade takes is not known: {reason}"))
-            .remedy(format!("argocd app delete {path} --cascade=false   # leaves everything in place")),
+            .remedy(Remedy::run(
+                "leave everything in place",
+                Command::new("argocd app delete").words([&path, "--cascade=false"]),
+            )),
     );
 }
 
 /// Objects of the same Applications that would go with a Namespace or a definition.
-fn several(cx: &Context<'_>, deletion: &Deletion, holder: &str, claimants: &[AppId], items: &[&Item]) -> Finding {
-    let claimants = paths(cx, claimants);
+fn several(cx: &Context<'_>, deletion: &Deletion, holder: &str, claimants_of: &[AppId], items: &[&Item]) -> Finding {
+    let claimants = paths(cx, claimants_of);
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for item in items {
         *kinds.entry(&item.kind.kind).or_default() += 1;
@@ -167,10 +173,10 @@ fn several(cx: &Context<'_>, deletion: &Deletion, holder: &str, claimants: &[App
         Via::Namespace(ref name) => ObjectRef::namespace(name),
         _ => items[0].object.clone().unwrap_or_else(|| unnamed(items[0])),
     };
-    Finding::new(&CLAIMED, Severity::Deny, object, summary(deletion))
-        .detail(format!("{holder} takes {number} of {who} along ({})", kinds.join(", ")))
-        .remedy(move_away(&who))
-        .claimed_by(claimants)
+    let mut finding = Finding::new(&CLAIMED, Severity::Deny, object, summary(deletion))
+        .detail(format!("{holder} takes {number} of {who} along ({})", kinds.join(", ")));
+    finding.remedies = ways_out::of_content(cx, deletion, claimants_of);
+    finding.claimed_by(claimants)
 }
 
 fn summary(deletion: &Deletion) -> &'static str {
@@ -178,71 +184,6 @@ fn summary(deletion: &Deletion) -> &'static str {
         Explanation::Prune(_) => "this prune takes what other Applications still claim",
         Explanation::Cascade(_) => "this cascade takes what other Applications still claim",
         _ => "other Applications still claim what would go",
-    }
-}
-
-fn remedies(cx: &Context<'_>, deletion: &Deletion, item: &Item, claimants: &[String]) -> Vec<String> {
-    let other = claimants.first().map(String::as_str).unwrap_or_default();
-    if item.kind.is("", "Namespace") || item.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
-        return vec![move_away(other)];
-    }
-    let mut steps = Vec::new();
-    let claimant = item.claimants.iter().filter_map(|id| cx.inventory.app(*id)).find(|app| app.path() == other);
-    let unsure = claimant
-        .filter(|app| app.claim(item.key).is_some_and(|claim| claim.class != Class::Desired))
-        .and_then(|app| app.distrust);
-    // If such a list is right after all, a sync does not take the object over but may prune it.
-    let take_over = |then: &str| match unsure {
-        Some(why) => format!("argocd app get {other} --refresh   # {why}; see first whether it still wants this"),
-        None => format!("argocd app sync {other}   # {then}"),
-    };
-    for taker in deletion.plan.takers_of(item).filter(|taker| taker.app.running.is_some()) {
-        let path = taker.app.path();
-        steps.push(format!("argocd app wait {path} --operation   # or argocd app terminate-op {path}, if it hangs"));
-    }
-    for taker in deletion.plan.takers_of(item).filter(|taker| taker.app.self_heals) {
-        steps.push(format!("argocd app set {} --self-heal=false   # or it takes the objects back", taker.app.path()));
-    }
-    match deletion.explanation {
-        Explanation::Cascade(_) | Explanation::Prune(_) => {
-            steps.push(take_over("it takes the object over, then this passes it by"));
-        }
-        _ if deletion.plan.takers.is_empty() => {
-            steps.push(format!(
-                "remove it from the manifests of {other}, or of the Application that manages it, and sync"
-            ));
-        }
-        _ => {
-            steps.push(take_over("it takes the objects over, then try again"));
-            if deletion.object.is_application() {
-                steps.push(format!(
-                    "argocd app delete {} --cascade=false   # or leave everything in place",
-                    deletion.object.path()
-                ));
-            }
-            steps.push(format!(
-                "cascade-guard plan {}   # shows everything that would go",
-                plan_arguments(&deletion.object)
-            ));
-        }
-    }
-    steps
-}
-
-/// The way out where a sync does not help: a Namespace or a definition takes its content whoever tracks it.
-fn move_away(claimants: &str) -> String {
-    format!(
-        "delete or move {claimants} first, or take the Namespace or definition out of the manifests; a sync does not help"
-    )
-}
-
-/// How `plan` is called for an object.
-fn plan_arguments(object: &ObjectRef) -> String {
-    let kind = object.kind.kind.to_lowercase();
-    if object.namespace.is_empty() {
-        format!("{kind} {}", object.name)
-    } else {
-        format!("{kind} {} -n {}", object.name, object.namespace)
     }
 }
 
@@ -259,12 +200,13 @@ fn unknown_claimants(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<F
     for id in &deletion.plan.unknown_claimants {
         let Some(app) = cx.inventory.app(*id) else { continue };
         let path = app.path();
-        findings.push(
+        let trouble = app.trouble.as_deref().map(|trouble| format!(" ({trouble})")).unwrap_or_default();
+        let mut finding =
             Finding::new(&UNKNOWN, on_unknown(cx), deletion.object.clone(), "what some Applications want is not known")
-                .detail(format!("Application {path} was never compared and may claim what would go"))
-                .remedy(format!("argocd app get {path} --refresh   # wait until it was compared, then try again"))
-                .claimed_by(vec![path]),
-        );
+                .detail(format!("Application {path} was never compared and may claim what would go{trouble}"))
+                .claimed_by(vec![path]);
+        finding.remedies = ways_out::of_unknown_claimant(app);
+        findings.push(finding);
     }
 }
 
@@ -283,7 +225,10 @@ fn unknown_lists(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Findi
                 .detail(format!(
                     "Application {path} was synced before, but lists nothing: what its cascade takes is not known"
                 ))
-                .remedy(format!("argocd app get {path} --hard-refresh   # wait until it was compared, then try again")),
+                .remedy(Remedy::run(
+                    format!("have {path} compared, then try again"),
+                    Command::new("argocd app get").words([&path, "--hard-refresh"]),
+                )),
             );
         } else if let Some(why) = taker.distrust {
             findings.push(

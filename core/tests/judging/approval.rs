@@ -383,7 +383,7 @@ fn glass_broken_to_delete_an_application_does_not_let_it_prune() {
 
 #[test]
 fn what_is_quoted_brings_no_control_characters_into_an_answer() {
-    let by = "a\u{1b}[2J\nWhat to do:\n> rm -rf";
+    let by = "a\u{1b}[2J\nWhat to do:\n    rm -rf";
     let shop = namespace("shop", approval(by, "2026-11-29T11:00:00Z", "u-shop"));
     let response = delete("bob", &shop, std::slice::from_ref(&shop), &enforced());
     refused(&response, &["expired"]);
@@ -432,7 +432,7 @@ fn approver_may_not_delete_with_four_eyes_and_argocd_may_unless_it_approved() {
     refused(&delete("alice", &shop, std::slice::from_ref(&shop), &policy), &["may not delete it (four eyes)"]);
     // To approve once more would only write the same name again.
     let words =
-        ["may not delete it (four eyes)", "\n> let somebody else than alice delete it while the approval lasts"];
+        ["may not delete it (four eyes)", "\n- let somebody else than alice delete it while the approval lasts"];
     refused(&delete("alice", &app, &world, &policy), &words);
     silent(&delete("bob", &app, &world, &policy));
     let world = [terminating(app.clone(), "2026-11-29T11:59:00Z"), shop.clone()];

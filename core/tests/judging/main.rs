@@ -19,4 +19,5 @@ mod replay;
 mod rules;
 mod runtime_dependency;
 mod support;
+mod ways_out;
 mod world;

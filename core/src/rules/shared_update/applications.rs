@@ -17,6 +17,7 @@ use crate::{
     inventory::{App, LOCAL},
     object::ObjectRef,
     policy::Scope,
+    remedy::{Command, Remedy, type_and_name},
     rules::Context,
     text::some,
 };
@@ -73,12 +74,16 @@ fn prune(
             format!("switching on prune for {path} deletes what other Applications claim"),
         )
         .detail(format!("{object} (claimed by {wanted_by}) would be pruned by {path}"))
-        .remedy(format!("sync {wanted_by} first: it takes the object over, and the prune of {path} passes it by"))
-        .remedy(format!(
-            "kubectl annotate {} {}{} {SYNC_OPTIONS}=Prune=false   # or keep it so",
-            object.kind.to_string().to_lowercase(),
-            object.name,
-            if object.namespace.is_empty() { String::new() } else { format!(" -n {}", object.namespace) }
+        .remedy(Remedy::run(
+            format!("sync {wanted_by} first: it takes the object over, and the prune of {path} passes it by"),
+            Command::new("argocd app sync").word(&others[0]),
+        ))
+        .remedy(Remedy::run(
+            "keep it through the prune",
+            Command::new("kubectl")
+                .namespace(&object.namespace)
+                .words(["annotate", &type_and_name(&object), "--overwrite"])
+                .word(format!("{SYNC_OPTIONS}=Prune=false")),
         ));
         finding.scopes = vec![Scope::of(&object, Some(&pruning.project))];
         finding.claimants = others;

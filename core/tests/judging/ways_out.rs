@@ -1,0 +1,163 @@
+//! Ways out that lead out, and what is said although nobody claims it.
+
+use serde_json::{Value, json};
+
+use crate::world::*;
+
+const ROLE: &str = "rbac.authorization.k8s.io/Role shop/api";
+const NAMESPACE: &str = "Namespace shop";
+
+fn healing(app: Value) -> Value {
+    with(app, "/spec/syncPolicy/automated", json!({"selfHeal": true}))
+}
+
+fn generated(app: Value, set: &str) -> Value {
+    let owner = json!([{"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": set, "uid": format!("uid-{set}"), "controller": true}]);
+    with(app, "/metadata/ownerReferences", owner)
+}
+
+fn set(name: &str) -> Value {
+    object(&format!("argoproj.io/ApplicationSet argocd/{name}"), "")
+}
+
+fn message(world: &World, object: &str, user: &str) -> String {
+    let answer = world.delete(object, user);
+    assert!(!answer.allowed, "{answer:?}");
+    answer.message
+}
+
+/// Whether each of these is said, and none of those.
+fn says(message: &str, said: &[&str], not: &[&str]) {
+    for words in said {
+        assert!(message.contains(words), "no `{words}` in {message}");
+    }
+    for words in not {
+        assert!(!message.contains(words), "`{words}` in {message}");
+    }
+}
+
+// ---- a sync that replaces
+
+fn replaced(object_options: Option<&str>, operation: Value) -> World {
+    let syncing = with(app("api", &["Namespace shop OutOfSync"]), "/operation", operation);
+    let mut namespace = object(NAMESPACE, "platform");
+    if let Some(options) = object_options {
+        namespace["metadata"]["annotations"]["argocd.argoproj.io/sync-options"] = json!(options);
+    }
+    World::new([app("platform", &[NAMESPACE]), syncing, namespace])
+}
+
+#[test]
+fn forced_sync_of_a_shared_namespace_is_told_to_sync_otherwise() {
+    for sync in [
+        json!({"sync": {"syncStrategy": {"hook": {"force": true}}}}),
+        json!({"sync": {"syncStrategy": {"apply": {"force": true}}}}),
+        json!({"sync": {"syncOptions": ["Replace=true"]}}),
+    ] {
+        let message = message(&replaced(None, sync), NAMESPACE, CONTROLLER);
+        says(
+            &message,
+            &["argocd/api", "argocd/platform", "Force or Replace", "    argocd app terminate-op argocd/api"],
+            &["cascade-guard approve", "delete or move"],
+        );
+    }
+}
+
+#[test]
+fn option_on_the_namespace_is_named_as_what_to_change() {
+    let world = replaced(Some("Force=true,Replace=true"), json!({"sync": {}}));
+    says(&message(&world, NAMESPACE, CONTROLLER), &["says Force and Replace", "sync-options-"], &["delete or move"]);
+}
+
+// ---- two that heal themselves
+
+#[test]
+fn two_healing_applications_with_one_namespace_go_one_after_the_other() {
+    let namespace = approved(&object(NAMESPACE, "a"));
+    let world = World::new([healing(app("a", &[NAMESPACE])), healing(app("b", &[NAMESPACE])), namespace]);
+    says(
+        &message(&world, "argoproj.io/Application argocd/a", "alice"),
+        &[
+            "both heal themselves",
+            "    argocd app set argocd/a --self-heal=false",
+            "    argocd app delete argocd/a --cascade=false",
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn generated_application_is_changed_through_its_generator() {
+    let namespace = approved(&object(NAMESPACE, "a"));
+    let of = |name: &str| generated(healing(app(name, &[NAMESPACE])), "previews");
+    let world = World::new([of("a"), of("b"), set("previews"), namespace]);
+    says(
+        &message(&world, "argoproj.io/Application argocd/a", "alice"),
+        &["ApplicationSet argocd/previews", "argocd app delete argocd/a --cascade=false"],
+        &["argocd app set argocd/a"],
+    );
+    let world = World::new([
+        generated(healing(app("a", &[ROLE])), "previews"),
+        app("b", &[ROLE]),
+        set("previews"),
+        object(ROLE, "a"),
+    ]);
+    says(
+        &message(&world, "argoproj.io/Application argocd/a", "alice"),
+        &["turn self-heal off in the template of ApplicationSet argocd/previews", "argocd app sync argocd/b"],
+        &["argocd app set argocd/a"],
+    );
+}
+
+// ---- a claimant that cannot be synced
+
+#[test]
+fn claimant_in_error_is_to_be_repaired_and_not_synced() {
+    let broken = with(
+        with(app("new", &[ROLE]), "/status/conditions", json!([{"type": "ComparisonError", "message": "path gone"}])),
+        "/status/sync/status",
+        "Unknown",
+    );
+    let world = World::new([app("old", &[&format!("{ROLE} OutOfSync")]), broken, object(ROLE, "old")]);
+    says(
+        &message(&world, "argoproj.io/Application argocd/old", "alice"),
+        &["repair argocd/new (ComparisonError: path gone)", "argocd app delete argocd/old --cascade=false"],
+        &["argocd app sync argocd/new"],
+    );
+}
+
+fn never_compared(change: impl FnOnce(Value) -> Value) -> String {
+    let mut unknown = app("paused", &[]);
+    unknown["status"] = json!({});
+    unknown["spec"]["destination"]["namespace"] = json!("shop");
+    let world = World::new([app("old", &[ROLE]), change(unknown), object(ROLE, "old")]);
+    message(&world, "argoproj.io/Application argocd/old", "alice")
+}
+
+#[test]
+fn unknown_claimant_says_in_its_own_words_what_is_wrong() {
+    let invalid = json!([{"type": "InvalidSpecError", "message": "project gone which does not exist"}]);
+    says(
+        &never_compared(|app| with(app, "/status/conditions", invalid)),
+        &["InvalidSpecError: project gone which does not exist", "repair argocd/paused"],
+        &[],
+    );
+    says(
+        &never_compared(|app| with(app, "/metadata/annotations/argocd.argoproj.io~1skip-reconcile", "true")),
+        &["skip-reconcile", "resume argocd/paused", "skip-reconcile-"],
+        &[],
+    );
+    says(&never_compared(|app| app), &["argocd app get argocd/paused --refresh"], &["repair", "resume"]);
+}
+
+// ---- deleted by hand
+
+#[test]
+fn manager_of_what_is_deleted_by_hand_is_named() {
+    let world = World::new([app("owner", &[ROLE]), app("other", &[ROLE]), object(ROLE, "owner")]);
+    says(
+        &message(&world, ROLE, "alice"),
+        &["so that only argocd/owner, which manages it, wants it", "the manifests of argocd/other"],
+        &[],
+    );
+}
