@@ -77,7 +77,15 @@ macro_rules! with_rules {
                     options: SharedClaim,
                     summary: "a delete must not take what another Application still claims",
                     operations: [Delete],
-                    checks: [CLAIMED "", TOO_LARGE "too-large", UNKNOWN "unknown", STALE "stale"],
+                    checks: [
+                        CLAIMED "",
+                        TOO_LARGE "too-large",
+                        UNKNOWN "unknown",
+                        STALE "stale",
+                        OWN_PRUNE "own-prune",
+                        UNCLAIMED "unclaimed",
+                        FINALIZER "finalizer",
+                    ],
                 }
                 /// Updates that take something away from an object several Applications claim.
                 shared_update, SharedUpdate, "shared-update" {

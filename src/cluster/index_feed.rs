@@ -11,6 +11,7 @@ use crate::state::LivePolicy;
 use cascade_guard_core::{
     argo::{
         Application, Clusters,
+        application_set::wants_applications_of,
         config::{cluster_secret, sync_accounts, tracking_settings},
         partial,
     },
@@ -86,7 +87,10 @@ impl Feed for InventoryFeed {
             Watch::Applications => self.apply_application(namespace, name, json),
             Watch::ApplicationSets => {
                 let metadata = metadata();
-                self.inventory.write().apply_appset(metadata);
+                let wanted = wants_applications_of(json);
+                let mut inventory = self.inventory.write();
+                inventory.apply_appset(metadata);
+                inventory.set_wanted_applications(namespace, name, wanted.as_deref());
             }
             Watch::Projects => {
                 let project = Project { meta: metadata(), sync_accounts: sync_accounts(json) };

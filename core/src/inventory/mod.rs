@@ -45,6 +45,8 @@ pub const LOCAL: ClusterId = ClusterId(0);
 pub struct AppSet {
     /// Metadata.
     pub meta: ObjectMeta,
+    /// The ApplicationSet that owns Applications which this one wants, by its own condition.
+    pub wants_applications_of: Option<Box<str>>,
 }
 
 /// An AppProject.
@@ -402,7 +404,14 @@ impl Inventory {
     /// Adds or changes an ApplicationSet.
     pub fn apply_appset(&mut self, meta: ObjectMeta) {
         self.mark(&ObjectRef::new(ARGO_GROUP, "ApplicationSet", &meta.namespace, &meta.name), &meta);
-        self.appsets.insert((meta.namespace.clone(), meta.name.clone()), AppSet { meta });
+        self.appsets.insert((meta.namespace.clone(), meta.name.clone()), AppSet { meta, wants_applications_of: None });
+    }
+
+    /// Says whose Applications an ApplicationSet wants, once it is known.
+    pub fn set_wanted_applications(&mut self, namespace: &str, name: &str, of: Option<&str>) {
+        if let Some(set) = self.appsets.get_mut(&(namespace.to_owned(), name.to_owned())) {
+            set.wants_applications_of = of.map(Box::from);
+        }
     }
 
     /// Removes an ApplicationSet. One whose glass was broken is remembered: the garbage collector deletes what it

@@ -1,5 +1,6 @@
 //! `shared-claim`: a delete must not take what another Application still claims.
 
+mod unclaimed;
 mod ways_out;
 
 use std::collections::BTreeMap;
@@ -10,16 +11,16 @@ use crate::{
     admission::Request,
     catalog::{
         RuleMeta,
-        shared_claim::{CLAIMED, META, STALE, TOO_LARGE, UNKNOWN},
+        shared_claim::{CLAIMED, META, OWN_PRUNE, STALE, TOO_LARGE, UNKNOWN},
     },
     decision::{Finding, Severity},
     deletion::{Deletion, Explanation, Fate, Item, MAX_ITEMS, Via, is_sync_identity},
     facts::Facts,
-    inventory::AppId,
+    inventory::{AppId, AppSet},
     object::{ARGO_GROUP, ObjectRef},
     policy::OnUnknown,
     remedy::{Command, Remedy},
-    text::count,
+    text::{count, some},
 };
 
 /// What it does: builds the deletion plan and refuses the delete if an Application outside the plan claims an object in it.
@@ -40,13 +41,15 @@ impl Rule for SharedClaim {
         request.sub_resource.is_empty()
     }
 
-    fn check(&self, cx: &Context<'_>, _: &mut Facts, findings: &mut Vec<Finding>) {
+    fn check(&self, cx: &Context<'_>, facts: &mut Facts, findings: &mut Vec<Finding>) {
         let Some(deletion) = cx.deletion else { return };
         if !deletion.judged || deletion.takes_nothing() {
             return;
         }
         let before = findings.len();
         contested(cx, deletion, findings);
+        own_prune(cx, deletion, findings);
+        wanted_by_another_set(cx, deletion, findings);
         too_large(deletion, findings);
         unreadable(cx, deletion, findings);
         if deletion.root {
@@ -55,6 +58,7 @@ impl Rule for SharedClaim {
             }
             unknown_lists(cx, deletion, findings);
         }
+        unclaimed::check(cx, facts, deletion, findings);
         for finding in &mut findings[before..] {
             finding.scopes = deletion.scopes(&finding.object);
         }
@@ -124,6 +128,61 @@ fn single(cx: &Context<'_>, deletion: &Deletion, item: &Item) -> Finding {
     let mut finding = Finding::new(&CLAIMED, Severity::Deny, object, summary(deletion)).detail(detail);
     finding.remedies = ways_out::of_item(cx, deletion, item);
     finding.claimed_by(claimants)
+}
+
+/// An Application that lists itself to be pruned, because a label or marker on it names itself, would be deleted by its
+/// own sync with all it deployed. Nobody wants that; whoever means it deletes it himself.
+fn own_prune(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>) {
+    let Explanation::Prune(id) = deletion.explanation else { return };
+    let Some(app) = cx.inventory.app(id).filter(|app| app.object() == deletion.object) else { return };
+    let path = app.path();
+    findings.push(
+        Finding::new(
+            &OWN_PRUNE,
+            Severity::Deny,
+            deletion.object.clone(),
+            "an Application that takes itself for its own object would be pruned by its own sync",
+        )
+        .detail(format!("{path} lists itself to be pruned, and its cascade would take all it deployed"))
+        .remedy(ways_out::of_own_prune(cx, app))
+        .remedy(Remedy::run(
+            "or, if it is meant to go, delete it yourself",
+            Command::new("argocd app delete").word(&path),
+        )),
+    );
+}
+
+/// A renamed ApplicationSet wants the Applications that the old one still owns.
+fn wanted_by_another_set(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>) {
+    let object = &deletion.object;
+    if !object.kind.is(ARGO_GROUP, "ApplicationSet")
+        || !deletion.plan.items.iter().any(|item| item.via == Via::Generated)
+    {
+        return;
+    }
+    let wants = |set: &&AppSet| {
+        set.meta.name != object.name
+            && !set.meta.is_terminating()
+            && set.wants_applications_of.as_deref() == Some(object.name.as_str())
+    };
+    let others: Vec<String> = cx
+        .inventory
+        .appsets_in(&object.namespace)
+        .filter(wants)
+        .map(|set| format!("{}/{}", set.meta.namespace, set.meta.name))
+        .collect();
+    if others.is_empty() {
+        return;
+    }
+    let mut finding = Finding::new(
+        &CLAIMED,
+        Severity::Deny,
+        object.clone(),
+        "another ApplicationSet wants the Applications that would go",
+    )
+    .detail(format!("{object} owns Applications that ApplicationSet {} wants", some(&others, 3)));
+    finding.remedies.extend(ways_out::orphaning(object));
+    findings.push(finding.claimed_by(others));
 }
 
 /// Unknown is not fine: of a delete that takes too much to follow, nobody can say what others claim of it.

@@ -18,6 +18,7 @@ pub use self::parse::DocumentError;
 use crate::{
     argo::{
         Application, Clusters,
+        application_set::wants_applications_of,
         config::{cluster_secret, sync_accounts, tracking_settings},
     },
     facts::{Answer, ListQuestion, Question, Reading},
@@ -145,6 +146,13 @@ impl Snapshot {
         self.objects.iter().map(subject).collect()
     }
 
+    fn apply_appset(&self, inventory: &mut Inventory, stored: &Stored) {
+        inventory.apply_appset((*stored.meta).clone());
+        let wanted = wants_applications_of(self.raw(stored));
+        let ObjectRef { namespace, name, .. } = &stored.identity;
+        inventory.set_wanted_applications(namespace, name, wanted.as_deref());
+    }
+
     /// Takes over into an inventory of these objects what became of one of them. `false` if it changes how others are
     /// read (definitions, cluster Secrets), so that the inventory has to be built anew.
     pub fn update(&self, inventory: &mut Inventory, policy: &Policy, object: &ObjectRef) -> bool {
@@ -160,7 +168,7 @@ impl Snapshot {
                 None => inventory.remove_namespace(name),
             },
             (ARGO_GROUP, "ApplicationSet") => match stored {
-                Some(stored) => inventory.apply_appset((*stored.meta).clone()),
+                Some(stored) => self.apply_appset(inventory, stored),
                 None => inventory.remove_appset(namespace, name),
             },
             (ARGO_GROUP, "AppProject") => match stored {
@@ -248,7 +256,7 @@ impl Snapshot {
             inventory.apply_namespace((*stored.meta).clone());
         }
         for stored in self.of_kind(ARGO_GROUP, "ApplicationSet") {
-            inventory.apply_appset((*stored.meta).clone());
+            self.apply_appset(&mut inventory, stored);
         }
         for stored in self.of_kind(ARGO_GROUP, "AppProject") {
             inventory.apply_project(self.project(stored));

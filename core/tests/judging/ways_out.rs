@@ -161,3 +161,100 @@ fn manager_of_what_is_deleted_by_hand_is_named() {
         &[],
     );
 }
+
+// ---- nobody wants that
+
+#[test]
+fn application_that_prunes_itself_is_refused() {
+    let itself = "argoproj.io/Application argocd/a";
+    let world = World::new([with(
+        app("a", &[&format!("{itself} Prune"), ROLE]),
+        "/operation",
+        json!({"sync": {"prune": true}}),
+    )]);
+    says(
+        &message(&world, itself, CONTROLLER),
+        &["argocd/a lists itself to be pruned", "app.kubernetes.io/instance-", "argocd app delete argocd/a"],
+        &[],
+    );
+    // Whoever means it deletes it himself, and a parent may prune its child.
+    passes(&world.delete(itself, "alice"));
+    let parent = World::new([
+        app("parent", &[&format!("{itself} Prune")]),
+        with(
+            app("a", &[]),
+            "/metadata/annotations/argocd.argoproj.io~1tracking-id",
+            "parent:argoproj.io/Application:argocd/a",
+        ),
+    ]);
+    passes(&parent.delete(itself, CONTROLLER));
+}
+
+#[test]
+fn renamed_set_keeps_the_applications_of_the_old_one() {
+    let message_of = "Object argocd/web is already owned by another ApplicationSet controller old";
+    let wanting = with(set("new"), "/status/conditions", json!([{"type": "ErrorOccurred", "message": message_of}]));
+    let old = "argoproj.io/ApplicationSet argocd/old";
+    let world = World::new([set("old"), wanting.clone(), generated(app("web", &[ROLE]), "old"), object(ROLE, "web")]);
+    says(
+        &message(&world, old, "alice"),
+        &["ApplicationSet argocd/new wants", "delete applicationset.argoproj.io/old --cascade=orphan"],
+        &[],
+    );
+    // Another set's trouble is none of this one's, and a set without Applications takes none.
+    let world = World::new([set("old"), set("new"), generated(app("web", &[ROLE]), "old"), object(ROLE, "web")]);
+    passes(&world.delete(old, "alice"));
+    passes(&World::new([set("old"), wanting]).delete(old, "alice"));
+}
+
+// ---- said, not silent
+
+fn definition() -> Value {
+    let definition = object("apiextensions.k8s.io/CustomResourceDefinition widgets.example.com", "");
+    with(
+        definition,
+        "/spec",
+        json!({"group": "example.com", "scope": "Namespaced", "names": {"kind": "Widget", "plural": "widgets"},
+            "versions": [{"name": "v1", "served": true, "storage": true}]}),
+    )
+}
+
+const DEFINITION: &str = "apiextensions.k8s.io/CustomResourceDefinition widgets.example.com";
+
+#[test]
+fn instances_that_nobody_claims_are_told() {
+    let instance = |name: &str| object(&format!("example.com/Widget shop/{name}"), "");
+    let world = World::new([definition(), instance("a"), instance("b")]);
+    warned(&world.delete(DEFINITION, "alice"), &["takes 2 Widgets nobody claims"]);
+    passes(&World::new([definition()]).delete(DEFINITION, "alice"));
+}
+
+#[test]
+fn claim_that_is_to_be_kept_goes_with_its_namespace_all_the_same() {
+    let data = "PersistentVolumeClaim shop/data";
+    let kept = with(object(data, "a"), "/metadata/annotations/argocd.argoproj.io~1sync-options", "Delete=false");
+    let world = World::new([app("a", &[NAMESPACE, data]), kept, approved(&object(NAMESPACE, "a"))]);
+    warned(
+        &world.delete("argoproj.io/Application argocd/a", "alice"),
+        &["PersistentVolumeClaim shop/data is marked Delete=false, but goes with Namespace shop"],
+    );
+}
+
+#[test]
+fn finalizer_whose_controller_goes_along_is_told() {
+    let (operator, realm) = ("apps/Deployment shop/operator", "example.com/Widget shop/main");
+    let held = |finalizer: &str| with(object(realm, "a"), "/metadata/finalizers", json!([finalizer]));
+    let delete = |lists: &[&str], realm: Value| {
+        World::new([app("a", lists), object(operator, "a"), realm]).delete("argoproj.io/Application argocd/a", "alice")
+    };
+    warned(&delete(&[operator, realm], held("widget.cleanup")), &["Widget shop/main hangs on widget.cleanup"]);
+    // Its controller stays, or it is none of a controller's.
+    let alone = World::new([app("a", &[realm]), held("widget.cleanup")]);
+    passes(&alone.delete("argoproj.io/Application argocd/a", "alice"));
+    passes(&delete(&[operator, realm], held("foregroundDeletion")));
+    // The operator has the lower wave: it is deleted after what it looks after.
+    let mut world_app = app("a", &[operator, realm]);
+    world_app["status"]["resources"][1]["syncWave"] = json!(5);
+    let world = World::new([world_app, object(operator, "a"), held("widget.cleanup")]);
+    passes(&world.delete("argoproj.io/Application argocd/a", "alice"));
+}

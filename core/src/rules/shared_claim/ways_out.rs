@@ -4,6 +4,7 @@ use crate::{
     argo::{
         Class,
         sync_options::{SYNC_OPTIONS, in_annotation},
+        tracking::{INSTANCE_LABEL, TRACKING_ID},
     },
     deletion::{Deletion, Explanation, Item},
     inventory::{App, AppId},
@@ -159,6 +160,20 @@ fn delete_it(app: &App) -> Remedy {
         format!("or, if nobody needs {}, delete it and leave its objects", app.path()),
         Command::new("argocd app delete").word(app.path()).word("--cascade=false"),
     )
+}
+
+/// How an Application stops to be taken for an object of its own: what names it on itself is taken off.
+pub(super) fn of_own_prune(cx: &Context<'_>, app: &App) -> Remedy {
+    let label =
+        cx.inventory.settings(&app.controller_namespace).map_or(INSTANCE_LABEL, |settings| &*settings.label_key);
+    Remedy::run(
+        format!("take the label and the annotation off {} that name itself, and out of its manifest", app.path()),
+        Command::new("kubectl")
+            .namespace(&app.namespace)
+            .words(["label", &type_and_name(&app.object())])
+            .word(format!("{label}-")),
+    )
+    .then(annotate_application(app, &format!("{TRACKING_ID}-")))
 }
 
 /// How an Application stops taking objects back. A generated one is written by its ApplicationSet and nobody else.
