@@ -85,6 +85,7 @@ macro_rules! with_rules {
                         OWN_PRUNE "own-prune",
                         UNCLAIMED "unclaimed",
                         FINALIZER "finalizer",
+                        BURST "burst",
                     ],
                 }
                 /// Updates that take something away from an object several Applications claim.
@@ -101,7 +102,7 @@ macro_rules! with_rules {
                     options: NamespaceApproval,
                     summary: "a Namespace goes only with a valid approval on it",
                     operations: [Delete],
-                    checks: [NOT_APPROVED "", OBSTACLE "obstacle", CONTENT "content", NOT_READ "not-read"],
+                    checks: [NOT_APPROVED "", APPROVED "approved", OBSTACLE "obstacle", CONTENT "content", NOT_READ "not-read"],
                 }
                 /// Hooks whose phase and wave can never work.
                 sync_wave, SyncWave, "sync-wave" {

@@ -15,7 +15,7 @@ use cascade_guard_core::{
 };
 
 /// The rules that stand between a Namespace and its end.
-const PROTECTING: [RuleKey; 3] = [RuleKey::NamespaceApproval, RuleKey::SharedClaim, RuleKey::ControlPlane];
+pub const PROTECTING: [RuleKey; 3] = [RuleKey::NamespaceApproval, RuleKey::SharedClaim, RuleKey::ControlPlane];
 
 /// A Namespace with Applications in it and less protection than the rules give elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

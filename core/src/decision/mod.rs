@@ -36,6 +36,15 @@ pub struct Fix {
     pub patch: json_patch::Patch,
 }
 
+/// What is kept of an approval that let a delete pass; who approved stands beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// Until when it holds.
+    pub until: String,
+    /// The reason it gives; may be empty.
+    pub reason: String,
+}
+
 /// Something a rule found.
 #[derive(Clone, Debug)]
 pub struct Finding {
@@ -62,6 +71,9 @@ pub struct Finding {
     pub claimants: Vec<String>,
     /// Who approved, for records.
     pub approved_by: String,
+    /// Of what was allowed because somebody answers for it: who until when and why. Such a finding is recorded and never
+    /// said to the client.
+    pub evidence: Option<Evidence>,
     /// What to do now. Each suffices by itself; the best comes first.
     pub remedies: Vec<Remedy>,
     /// What else is good to know, one line each. The first to go where a message would be too long.
@@ -91,6 +103,7 @@ impl Finding {
             detail: String::new(),
             claimants: Vec::new(),
             approved_by: String::new(),
+            evidence: None,
             remedies: Vec::new(),
             notes: Vec::new(),
             regarding: None,
@@ -170,10 +183,16 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Whether only an exemption keeps it from being refused.
+    pub fn is_exempted(&self) -> bool {
+        self.resolved.exempt && self.finding.severity == Severity::Deny
+    }
+
     /// What became of it in one word, as it stands in audit annotations, metrics and logs.
     pub fn word(&self) -> &'static str {
         match (self.effect, self.finding.severity) {
             (Effect::Dropped, _) => "allow",
+            (Effect::Recorded, _) if self.finding.evidence.is_some() => "allow",
             (Effect::Refused, _) => "deny",
             (Effect::BrokeGlass, _) => "break-glass",
             (Effect::Recorded | Effect::Warned, Severity::Deny) => "would-deny",
@@ -220,6 +239,7 @@ impl Decision {
                 let resolved = weakest(&finding, policy, inventory, user, now);
                 let effect = match (resolved.mode, finding.severity) {
                     (Mode::Off, _) => Effect::Dropped,
+                    _ if finding.evidence.is_some() => Effect::Recorded,
                     (Mode::Audit, _) => Effect::Recorded,
                     (Mode::Enforce, Severity::Deny) if break_glass.is_some() => Effect::BrokeGlass,
                     (Mode::Enforce, Severity::Deny) => Effect::Refused,
@@ -259,9 +279,14 @@ impl Decision {
         self.outcomes.iter().filter(|outcome| outcome.effect != Effect::Dropped)
     }
 
-    /// The outcome that weighs most of those that are to be said.
+    /// What is to be kept: what is said, and what an exemption let pass although the rule refuses it.
+    pub fn recorded(&self) -> impl Iterator<Item = &Outcome> {
+        self.outcomes.iter().filter(|outcome| outcome.effect != Effect::Dropped || outcome.is_exempted())
+    }
+
+    /// The outcome that weighs most of those that are to be kept.
     pub fn worst(&self) -> Option<&Outcome> {
-        self.said().max_by_key(|outcome| (outcome.effect, outcome.finding.severity))
+        self.recorded().max_by_key(|outcome| (outcome.effect, outcome.finding.severity))
     }
 
     /// Whether nothing was found that anybody should hear of.

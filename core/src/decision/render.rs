@@ -200,7 +200,7 @@ fn plain(text: &str) -> String {
 }
 
 fn audit_annotations(decision: &Decision) -> BTreeMap<String, String> {
-    let said: Vec<&Outcome> = decision.said().collect();
+    let said: Vec<&Outcome> = decision.recorded().collect();
     let mut annotations = BTreeMap::new();
     let Some(worst) = decision.worst() else { return annotations };
     let mut put = |key: &str, values: Vec<&str>| {
@@ -225,6 +225,11 @@ fn audit_annotations(decision: &Decision) -> BTreeMap<String, String> {
     put("rule", said.iter().map(|outcome| outcome.finding.rule.id).collect());
     put("claimed-by", said.iter().flat_map(|outcome| outcome.finding.claimants.iter().map(String::as_str)).collect());
     put("approved-by", said.iter().map(|outcome| outcome.finding.approved_by.as_str()).collect());
+    let evidence = || said.iter().filter_map(|outcome| outcome.finding.evidence.as_ref());
+    put("approved-until", evidence().map(|evidence| evidence.until.as_str()).collect());
+    put("reason", evidence().map(|evidence| evidence.reason.as_str()).collect());
+    let exempted = said.iter().filter(|outcome| outcome.is_exempted());
+    put("exempted-by", exempted.map(|outcome| outcome.resolved.decided_by.as_str()).collect());
     put("object", said.iter().map(|outcome| outcome.finding.detail.as_str()).collect());
     if let Some(glass) = &decision.break_glass {
         annotations.insert("break-glass".to_owned(), clip(&plain(&glass.reason), 200));

@@ -1,5 +1,6 @@
 //! `shared-claim`: a delete must not take what another Application still claims.
 
+mod burst;
 mod unclaimed;
 mod ways_out;
 
@@ -49,6 +50,7 @@ impl Rule for SharedClaim {
         let before = findings.len();
         contested(cx, deletion, findings);
         own_prune(cx, deletion, findings);
+        burst::check(cx, deletion, findings);
         wanted_by_another_set(cx, deletion, findings);
         too_large(deletion, findings);
         unreadable(cx, deletion, findings);

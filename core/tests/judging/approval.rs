@@ -591,11 +591,13 @@ fn whoever_may_delete_is_warned_of_what_goes_and_what_hangs() {
 }
 
 #[test]
-fn approved_namespace_without_content_is_answered_with_nothing() {
+fn approved_namespace_without_content_is_answered_with_evidence_alone() {
     let shop = approved("shop");
     let (response, lists) = delete_counting("bob", &shop, std::slice::from_ref(&shop), &enforced());
     silent(&response);
-    assert_eq!((lists, response.audit_annotations.len()), (6, 0));
+    assert_eq!(lists, 6);
+    assert_eq!(response.audit_annotations.get("decision").map(String::as_str), Some("allow"));
+    assert_eq!(response.audit_annotations.get("approved-by").map(String::as_str), Some("alice"));
 }
 
 #[test]

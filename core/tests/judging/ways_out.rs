@@ -209,6 +209,71 @@ fn renamed_set_keeps_the_applications_of_the_old_one() {
 
 // ---- said, not silent
 
+#[test]
+fn burst_of_deletes_by_a_set_is_slowed_down_where_the_policy_limits_it() {
+    const SETS: &str = "system:serviceaccount:argocd:argocd-applicationset-controller";
+    let cluster = |going: usize, at: &str| {
+        let going = (0..going).map(|number| {
+            let app = generated(app(&format!("gone-{number}"), &[]), "previews");
+            with(app, "/metadata/deletionTimestamp", at)
+        });
+        World::new(going.chain([generated(app("next", &[]), "previews"), set("previews")]))
+    };
+    let limited = || {
+        let enforce = json!({"mode": "enforce"});
+        crate::support::policy(
+            json!({"rules": {"sharedClaim": enforce}, "applicationSets": {"maxDeletesPerMinute": 3}}),
+        )
+    };
+    let next = "argoproj.io/Application argocd/next";
+    let recent = "2026-11-29T11:59:30Z";
+    refused(
+        &cluster(3, recent).under(limited()).delete(next, SETS),
+        &["ApplicationSet argocd/previews deleted 3 Applications within a minute", "the policy allows 3"],
+    );
+    passes(&cluster(2, recent).under(limited()).delete(next, SETS));
+    // Earlier deletes, other users and a policy without a limit.
+    passes(&cluster(3, "2026-11-29T11:58:59Z").under(limited()).delete(next, SETS));
+    passes(&cluster(3, recent).under(limited()).delete(next, "alice"));
+    passes(&cluster(3, recent).delete(next, SETS));
+    // A large number is worth a line, once.
+    warned(&cluster(9, recent).delete(next, SETS), &["deletes 10 Applications within a minute"]);
+    passes(&cluster(10, recent).delete(next, SETS));
+}
+
+// ---- evidence
+
+#[test]
+fn approved_delete_leaves_who_approved_until_when_and_why() {
+    let mut namespace = approved(&object(NAMESPACE, ""));
+    namespace["metadata"]["annotations"]["cascade-guard.io/deletion-reason"] = json!("CHG-1");
+    let answer = World::new([namespace]).delete(NAMESPACE, "bob");
+    passes(&answer);
+    for (key, value) in [
+        ("decision", "allow"),
+        ("approved-by", "alice"),
+        ("approved-until", "2026-11-29T20:00:00Z"),
+        ("reason", "CHG-1"),
+    ] {
+        assert_eq!(
+            answer.audit_annotations.get(key).map(String::as_str),
+            Some(value),
+            "{:?}",
+            answer.audit_annotations
+        );
+    }
+}
+
+#[test]
+fn exempted_delete_leaves_the_exemption() {
+    let exempt = json!({"rules": {"namespaceApproval": {"mode": "enforce"}}, "exemptions": [{"name": "previews",
+        "match": {"namespaces": ["shop"]}, "rules": ["namespaceApproval"], "until": "2027-01-01T00:00:00Z", "reason": "short-lived"}]});
+    let answer = World::new([object(NAMESPACE, "")]).under(crate::support::policy(exempt)).delete(NAMESPACE, "bob");
+    passes(&answer);
+    let by = answer.audit_annotations.get("exempted-by").cloned().unwrap_or_default();
+    assert!(by.contains("exemption `previews`"), "{:?}", answer.audit_annotations);
+}
+
 fn definition() -> Value {
     let definition = object("apiextensions.k8s.io/CustomResourceDefinition widgets.example.com", "");
     with(
