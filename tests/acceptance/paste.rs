@@ -124,7 +124,7 @@ fn every_command() -> BTreeSet<String> {
         let mut case: Value = serde_saphyr::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
         expand(&mut case);
         let mut renamed = case.clone();
-        for name in rbac_names(&case) {
+        for name in names_to_change(&case) {
             rename(&mut renamed, &name);
         }
         for case in [case, renamed] {
@@ -161,10 +161,13 @@ fn shown_whole(response: &Response, printed: &[String]) {
     assert!(response.message.chars().count() <= 1000, "{}", response.message);
 }
 
-fn rbac_names(case: &Value) -> Vec<String> {
+fn names_to_change(case: &Value) -> Vec<String> {
     let objects = case["cluster"].as_array().unwrap().iter();
     objects
-        .filter(|object| object["apiVersion"].as_str().is_some_and(|version| version.starts_with("rbac.")))
+        .filter(|object| {
+            ["ServiceAccount", "Namespace"].iter().any(|kind| object["kind"] == *kind)
+                || object["apiVersion"].as_str().is_some_and(|version| version.starts_with("rbac."))
+        })
         .filter_map(|object| object["metadata"]["name"].as_str().map(str::to_owned))
         .collect()
 }

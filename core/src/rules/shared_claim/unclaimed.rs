@@ -6,7 +6,7 @@ use crate::{
     argo::sync_options::is_kept,
     catalog::shared_claim::{FINALIZER, UNCLAIMED},
     decision::{Finding, Severity},
-    deletion::{Deletion, Fate, Item, Spared, Via},
+    deletion::{Deletion, Fate, Item, Spared, Via, find_name},
     facts::{Facts, ListQuestion, Reading},
     inventory::LOCAL,
     object::{ARGO_GROUP, Definition, ObjectMeta, ObjectRef},
@@ -28,7 +28,7 @@ pub(super) fn check(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, fi
     }
     instances(cx, facts, deletion, findings);
     if deletion.root {
-        kept_in_vain(facts, deletion, findings);
+        kept_in_vain(cx, facts, deletion, findings);
         finalizers(cx, facts, deletion, findings);
     }
 }
@@ -81,21 +81,24 @@ fn instances(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, findings:
 }
 
 /// What is marked to be kept is passed by in a cascade, but nothing outlives its Namespace.
-fn kept_in_vain(facts: &mut Facts, deletion: &Deletion, findings: &mut Vec<Finding>) {
+fn kept_in_vain(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, findings: &mut Vec<Finding>) {
     let going = deletion.plan.namespaces();
     let inside = |item: &&Item| item.cluster == LOCAL && going.contains_key(&*item.namespace);
     let mut kept = Vec::new();
     let mut read = 0;
     for item in deletion.plan.items.iter().filter(inside) {
-        let Some(object) = &item.object else { continue };
+        let is_claim = item.kind.is("", "PersistentVolumeClaim");
+        if item.fate != Fate::Spared(Spared::Kept) && (!is_claim || read == MAX_READ) {
+            continue;
+        }
+        let Some(Ok(object)) = find_name(cx.inputs(), facts, &deletion.plan, item) else { continue };
         let is_marked = match item.fate {
             Fate::Spared(Spared::Kept) => true,
             // Claims are read because they hold data; anything else is only told where it was read anyway.
-            _ if item.kind.is("", "PersistentVolumeClaim") && read < MAX_READ => {
+            _ => {
                 read += 1;
-                facts.metadata(object).is_some_and(|reading| reading.found().is_some_and(|meta| is_kept(meta, false)))
+                facts.metadata(&object).is_some_and(|reading| reading.found().is_some_and(|meta| is_kept(meta, false)))
             }
-            _ => false,
         };
         if is_marked {
             kept.push(object);
@@ -105,7 +108,7 @@ fn kept_in_vain(facts: &mut Facts, deletion: &Deletion, findings: &mut Vec<Findi
     let more = if kept.len() > 1 { format!(" (and {} more)", kept.len() - 1) } else { String::new() };
     let summary = "what is marked to be kept goes with its Namespace";
     findings.push(
-        Finding::new(&UNCLAIMED, Severity::Warn, (*first).clone(), summary)
+        Finding::new(&UNCLAIMED, Severity::Warn, first.clone(), summary)
             .detail(format!("{first}{more} is marked Delete=false, but goes with Namespace {}", first.namespace)),
     );
 }
@@ -121,16 +124,22 @@ fn finalizers(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, findings
     let Some(first_wave) = items().filter(is_workload).map(|item| wave(cx, deletion, item)).max() else { return };
     let mut held: Vec<(ObjectRef, String)> = Vec::new();
     let custom = |item: &&Item| item.kind.group.contains('.') && !item.kind.group.ends_with(".k8s.io");
-    for item in items().filter(custom).filter(|item| wave(cx, deletion, item) <= first_wave).take(MAX_READ) {
-        let Some(object) = &item.object else { continue };
-        if object.kind.group == ARGO_GROUP {
+    // Which of them are read does not hang on the order of a list.
+    let mut candidates: Vec<&Item> =
+        items().filter(custom).filter(|item| wave(cx, deletion, item) <= first_wave).collect();
+    candidates.sort_by_key(|item| item.key);
+    for item in candidates.into_iter().take(MAX_READ) {
+        if item.kind.group == ARGO_GROUP {
             continue;
         }
-        let Some(Reading::Found(meta)) = facts.metadata(object) else { continue };
+        // Of an Application that only the inventory knows, as in an audit, the names are read.
+        let Some(Ok(object)) = find_name(cx.inputs(), facts, &deletion.plan, item) else { continue };
+        let Some(Reading::Found(meta)) = facts.metadata(&object) else { continue };
         if let Some(finalizer) = meta.finalizers.iter().find(|finalizer| needs_a_controller(finalizer)) {
             held.push((object.clone(), finalizer.clone()));
         }
     }
+    held.sort();
     let Some((object, finalizer)) = held.first() else { return };
     let more = if held.len() > 1 { format!(" (and {} more)", held.len() - 1) } else { String::new() };
     let summary = "a delete hangs where the controller of a finalizer goes in the same cascade";
