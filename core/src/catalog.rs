@@ -83,7 +83,16 @@ macro_rules! with_rules {
                     options: SharedClaim,
                     summary: "a delete must not take what another Application still claims",
                     operations: [Delete],
-                    checks: [CLAIMED "", TOO_LARGE "too-large", UNKNOWN "unknown", STALE "stale"],
+                    checks: [
+                        CLAIMED "",
+                        TOO_LARGE "too-large",
+                        UNKNOWN "unknown",
+                        STALE "stale",
+                        OWN_PRUNE "own-prune",
+                        UNCLAIMED "unclaimed",
+                        FINALIZER "finalizer",
+                        BURST "burst",
+                    ],
                 }
                 /// Updates that take something away from an object several Applications claim.
                 shared_update, SharedUpdate, "shared-update" {
@@ -99,7 +108,7 @@ macro_rules! with_rules {
                     options: NamespaceApproval,
                     summary: "a Namespace goes only with a valid approval on it",
                     operations: [Delete],
-                    checks: [NOT_APPROVED "", OBSTACLE "obstacle", CONTENT "content", NOT_READ "not-read"],
+                    checks: [NOT_APPROVED "", APPROVED "approved", OBSTACLE "obstacle", CONTENT "content", NOT_READ "not-read"],
                 }
                 /// Hooks whose phase and wave can never work.
                 sync_wave, SyncWave, "sync-wave" {

@@ -24,6 +24,7 @@ pub mod object;
 pub mod overlap;
 pub mod policy;
 pub mod rbac;
+pub mod remedy;
 pub mod replay;
 pub mod report;
 pub mod rules;

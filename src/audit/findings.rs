@@ -7,6 +7,7 @@ use cascade_guard_core::{
     decision::{Effect, Severity},
     object::ObjectRef,
     policy::{Mode, POLICY_NAME},
+    remedy::{Command, Remedy},
     report::{ReportFinding, Rule, known_rules},
 };
 
@@ -90,7 +91,7 @@ fn overlap(overlap: &Overlap) -> ReportFinding {
     );
     found.check = Cow::Borrowed("overlap");
     found.claimants.clone_from(&overlap.claimants);
-    found.remedies.push("remove it from the manifests of all Applications but one, and sync those".to_owned());
+    found.remedies.push("remove it from the manifests of all Applications but one, and sync those".into());
     found
 }
 
@@ -152,7 +153,9 @@ fn untrusted(untrusted: &Untrusted) -> ReportFinding {
         "the list of an Application is not to be believed",
         format!("the list of {path} is not to be believed{since}: {}{message}", untrusted.why),
     );
-    found.remedies.push(format!("argocd app get {path} --hard-refresh"));
+    found
+        .remedies
+        .push(Remedy::run("have it compared again", Command::new("argocd app get").words([&path, "--hard-refresh"])));
     found
 }
 
@@ -177,7 +180,7 @@ fn unprotected(unprotected: &Unprotected) -> ReportFinding {
         ),
     );
     found.check = unprotected.rule.clone().into();
-    found.remedies.push(format!("change {} of the policy, or let it end", unprotected.decided_by));
+    found.remedies.push(Remedy::advice(format!("change {} of the policy, or let it end", unprotected.decided_by)));
     found
 }
 
@@ -191,7 +194,7 @@ fn approval(approval: &AuditedApproval) -> Option<ReportFinding> {
     let detail = format!("Namespace {name}: {}", approval.problems.join("; "));
     let mut found = finding(APPROVAL, Severity::Warn, approval.object(), summary, detail);
     found.check = Cow::Borrowed(check);
-    found.remedies.push(format!("cascade-guard revoke {name}   # or approve it again"));
+    found.remedies.push(Remedy::run("withdraw it, or approve again", Command::new("cascade-guard revoke").word(name)));
     Some(found)
 }
 
@@ -224,6 +227,6 @@ fn failed_open(failed: &FailedOpen) -> Option<ReportFinding> {
         format!("{}; it would have been refused: {}", failed.sentence(), reasons.join("; ")),
     );
     found.claimants = failed.refusals.iter().flat_map(|refusal| refusal.claimants.iter().cloned()).collect();
-    found.remedies.push("sync each claimant: that brings back what it lost".to_owned());
+    found.remedies.push("sync each claimant: that brings back what it lost".into());
     Some(found)
 }

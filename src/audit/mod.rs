@@ -27,6 +27,7 @@ pub use self::{
     failed_open::FailedOpen,
     findings::rules,
     overlap::Overlap,
+    protection::PROTECTING,
     protection::{ApprovalValidity, AuditedApproval, Unprotected},
     refusals::Refusal,
     since::Changes,

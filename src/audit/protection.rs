@@ -14,8 +14,8 @@ use cascade_guard_core::{
     policy::{Mode, Policy, Resolved, RuleKey, Subject},
 };
 
-/// The rules that protect a Namespace from deletion.
-const PROTECTING: [RuleKey; 3] = [RuleKey::NamespaceApproval, RuleKey::SharedClaim, RuleKey::ControlPlane];
+/// The rules that stand between a Namespace and its end.
+pub const PROTECTING: [RuleKey; 3] = [RuleKey::NamespaceApproval, RuleKey::SharedClaim, RuleKey::ControlPlane];
 
 /// A Namespace with Applications in it and less protection than the rules give elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

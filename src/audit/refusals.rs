@@ -17,6 +17,7 @@ use cascade_guard_core::{
     judge::Case,
     object::{ARGO_GROUP, KnownObject, ObjectRef},
     policy::Mode,
+    remedy::Remedy,
 };
 
 /// So many sentences are kept of one refusal; the rest is counted.
@@ -53,7 +54,7 @@ pub struct Refusal {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claimants: Vec<String>,
     /// The way out.
-    pub remedies: Vec<String>,
+    pub remedies: Vec<Remedy>,
 }
 
 pub(super) async fn find<V: View, S: Source>(

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 
 use super::{ApprovalValidity, Document, Refusal, Stuck};
 use cascade_guard_core::text::span;
-use cascade_guard_core::{policy::Mode, report::ReportFinding};
+use cascade_guard_core::{policy::Mode, remedy::Remedy, report::ReportFinding};
 
 /// So many rows of a section are shown; JSON has them all.
 const MAX_ROWS: usize = 40;
@@ -140,8 +140,15 @@ fn refused(refusal: &Refusal) -> Vec<String> {
     if more > 0 && !refusal.details.is_empty() {
         lines.push(format!("  - and {more} more"));
     }
-    lines.extend(refusal.remedies.iter().take(2).map(|remedy| format!("  > {remedy}")));
+    for remedy in refusal.remedies.iter().take(2) {
+        lines.extend(way("  ", remedy));
+    }
     lines
+}
+
+/// A way out: the sentence, and the commands further in.
+fn way(margin: &str, remedy: &Remedy) -> Vec<String> {
+    format!("- {remedy}").lines().map(|line| format!("{margin}{line}")).collect()
 }
 
 fn stuck(stuck: &Stuck) -> Vec<String> {
@@ -153,7 +160,7 @@ fn stuck(stuck: &Stuck) -> Vec<String> {
     )];
     for holder in &stuck.holders {
         lines.push(format!("  - {}: {}", holder.what, holder.why));
-        lines.push(format!("    > {}", holder.mend));
+        lines.extend(way("    ", &holder.mend));
     }
     if !stuck.remaining.is_empty() {
         let left: Vec<String> = stuck.remaining.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
@@ -166,7 +173,7 @@ fn stuck(stuck: &Stuck) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::audit::{Audit, html};
-    use cascade_guard_core::object::ObjectRef;
+    use cascade_guard_core::{object::ObjectRef, remedy::Command};
 
     #[test]
     fn object_that_two_rules_refuse_counts_once() {
@@ -182,7 +189,7 @@ mod tests {
             details: Vec::new(),
             count: 1,
             claimants: Vec::new(),
-            remedies: vec!["cascade-guard crds   # a command".to_owned(), "a sentence".to_owned()],
+            remedies: vec![Remedy::run("a command", Command::new("cascade-guard crds")), "a sentence".into()],
         };
         let refusals = vec![refusal("a", "shared-claim"), refusal("a", "control-plane"), refusal("b", "shared-claim")];
         let audit = Audit { refusals, ..Audit::default() };
@@ -192,6 +199,6 @@ mod tests {
         let tile = r#"<span class="number">2</span> <span class="label">deletes that take too much"#;
         assert!(page.replace("</span><span", "</span> <span").contains(tile), "{page}");
         // A sentence is not set as something to type.
-        assert!(page.contains("<pre>cascade-guard crds") && page.contains("<p>a sentence</p>"), "{page}");
+        assert!(page.contains("<pre>cascade-guard crds</pre>") && page.contains("<p>a sentence</p>"), "{page}");
     }
 }

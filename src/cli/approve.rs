@@ -25,6 +25,7 @@ use cascade_guard_core::{
     },
     object::ObjectMeta,
     policy::{POLICY_NAME, Policy},
+    remedy::Command,
 };
 
 /// Under this name the API server keeps what `approve` and `revoke` write.
@@ -96,7 +97,7 @@ async fn approve(args: &Args, client: &Client, policy: &Policy, clock: &Clock) -
         approval.by
     ))?;
     let who = if policy.spec.rules.namespace_approval.four_eyes { "Somebody else deletes it" } else { "Delete it" };
-    output::line(&format!("{who} before then: kubectl delete namespace {}", meta.name))?;
+    output::line(&format!("{who} before then: {}", Command::new("kubectl delete namespace").word(&meta.name)))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -200,12 +201,14 @@ fn lacks_right(user: &str, namespace: &str) -> String {
     format!(
         "{user} may not approve: it takes the verb {APPROVE_VERB} on {APPROVE_RESOURCE}.{APPROVE_GROUP} with the name \
          {namespace}.\n\
-         Let somebody approve to whom this says true:\n  {}\n\
+         Let somebody approve to whom this says true:\n    {}\n\
          Or let a cluster administrator grant you the right, for this Namespace alone:\n{}\n\
-         or for every Namespace:\n  \
-         kubectl create clusterrolebinding namespace-approver --clusterrole=cascade-guard-namespace-approver --user={user}",
+         or for every Namespace:\n    {}",
         how_to_check_the_right(namespace),
         how_to_grant(user, namespace),
+        Command::new("kubectl create clusterrolebinding namespace-approver")
+            .word("--clusterrole=cascade-guard-namespace-approver")
+            .word(format!("--user={user}")),
     )
 }
 
@@ -225,7 +228,8 @@ fn how_to_grant(user: &str, namespace: &str) -> String {
             "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
             "subjects": [{"apiGroup": group, "kind": "User", "name": user}]},
     ]});
-    format!("  kubectl apply -f - <<'EOF'\n{grant}\nEOF")
+    let apply = Command::new("echo").word(grant.to_string()).pipe(&Command::new("kubectl apply -f -"));
+    format!("    {apply}")
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use super::{
     cluster_access::{self, ClusterArgs, in_words},
     output::{self, Format},
 };
+use crate::audit::PROTECTING;
 use cascade_guard_core::{
     kinds::is_final,
     policy::{Mode, Policy, RuleKey, Subject},
@@ -132,17 +133,20 @@ fn modes(policy: &Policy, canary: &str, user: &str) -> Check {
     let subject = Subject { namespace: canary, labels: None, project: None, user };
     let modes: Vec<String> =
         RuleKey::ALL.iter().map(|rule| format!("{} {}", rule.as_str(), policy.base_mode(*rule).as_str())).collect();
-    let resolved = policy.resolve(RuleKey::NamespaceApproval, &subject, jiff::Timestamp::now());
-    let healthy = resolved.mode == Mode::Enforce;
+    let now = jiff::Timestamp::now();
+    let resolved: Vec<_> = PROTECTING.iter().map(|rule| (rule, policy.resolve(*rule, &subject, now))).collect();
+    // Any one of them refuses a Namespace by itself, where it has a reason.
+    let healthy = resolved.iter().any(|(_, resolved)| resolved.mode == Mode::Enforce);
     let why = if healthy {
         String::new()
     } else {
-        format!(
-            "; nothing refuses the delete of Namespace {canary}, {} is {} by {}",
-            RuleKey::NamespaceApproval.as_str(),
-            resolved.mode.as_str(),
-            resolved.decided_by
-        )
+        let each: Vec<String> = resolved
+            .iter()
+            .map(|(rule, resolved)| {
+                format!("{} is {} by {}", rule.as_str(), resolved.mode.as_str(), resolved.decided_by)
+            })
+            .collect();
+        format!("; nothing refuses the delete of Namespace {canary}: {}", each.join(", "))
     };
     Check { what: "policy", healthy, detail: format!("{}{why}", modes.join(", ")) }
 }

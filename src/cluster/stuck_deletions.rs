@@ -163,7 +163,8 @@ fn known(inventory: &Inventory) -> Terminating {
 fn tell(stuck: &Stuck) {
     let held: Vec<String> =
         stuck.holders.iter().take(5).map(|holder| format!("{}: {}", holder.what, holder.why)).collect();
-    let mend = stuck.holders.first().map_or("nothing on it says what holds it", |holder| holder.mend.as_str());
+    let mend =
+        stuck.holders.first().map_or("nothing on it says what holds it".to_owned(), |holder| holder.mend.to_string());
     tracing::warn!(
         object = %stuck.object,
         since = %stuck.since,

@@ -27,6 +27,7 @@ const MAX_CLAIMANTS: usize = 20;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Same {
     rule: String,
+    check: String,
     decision: &'static str,
     operation: &'static str,
     object: ObjectRef,
@@ -56,22 +57,26 @@ impl DecisionLog {
             return;
         }
         let same = Same {
-            rule: unique(decision.said().map(|outcome| outcome.finding.rule.id), usize::MAX),
+            rule: unique(decision.recorded().map(|outcome| outcome.finding.rule.id), usize::MAX),
+            check: unique(decision.recorded().map(|outcome| outcome.finding.check.id), usize::MAX),
             decision: worst.word(),
             operation: request.operation.as_str(),
             object: request.target.clone(),
             user: request.user.username.clone(),
         };
         let Some(repeats) = self.seen.admit(&same, now) else { return };
-        let claimants = decision.said().flat_map(|outcome| outcome.finding.claimants.iter().map(String::as_str));
+        let claimants = decision.recorded().flat_map(|outcome| outcome.finding.claimants.iter().map(String::as_str));
         let claimants = unique(claimants, MAX_CLAIMANTS);
-        let checks = unique(decision.said().map(|outcome| outcome.finding.check.id), usize::MAX);
-        let approved_by = unique(decision.said().map(|outcome| outcome.finding.approved_by.as_str()), MAX_CLAIMANTS);
+        let approved_by =
+            unique(decision.recorded().map(|outcome| outcome.finding.approved_by.as_str()), MAX_CLAIMANTS);
+        let evidence = || decision.recorded().filter_map(|outcome| outcome.finding.evidence.as_ref());
+        let approved_until = unique(evidence().map(|evidence| evidence.until.as_str()), MAX_CLAIMANTS);
+        let reason = unique(evidence().map(|evidence| evidence.reason.as_str()), MAX_CLAIMANTS);
         macro_rules! line {
             ($level:ident) => {
                 tracing::$level!(
                     rule = same.rule,
-                    check = checks,
+                    check = same.check,
                     decision = same.decision,
                     mode = worst.resolved.mode.as_str(),
                     decided_by = worst.resolved.decided_by,
@@ -80,6 +85,8 @@ impl DecisionLog {
                     object = same.object.path(),
                     claimants,
                     approved_by,
+                    approved_until,
+                    reason,
                     break_glass = decision.break_glass.as_ref().map_or("", |glass| glass.reason.as_str()),
                     user = same.user,
                     uid = request.uid,

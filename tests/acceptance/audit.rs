@@ -210,14 +210,14 @@ fn hook_whose_operation_never_ends_is_named_with_the_line_that_mends_it() {
         ["NamespaceContentRemaining", "Job shop/migrate (argocd.argoproj.io/hook-finalizer)", "kubernetes"]
     );
     assert_eq!(namespace.holders[1].why, "it is a hook of argocd/web, whose operation is still running");
-    assert!(namespace.holders[1].mend.starts_with("argocd app terminate-op argocd/web"));
+    assert!(namespace.holders[1].mend.commands[0].as_str().starts_with("argocd app terminate-op argocd/web"));
     assert_eq!(namespace.remaining["Job.batch"], 1);
     let gone = audited(&snapshot(&held_by_a_hook()), &enforcing(), now()).audit.terminating;
     let job = gone.iter().find(|stuck| stuck.object.kind.kind == "Job").unwrap();
     assert!(job.holders[0].why.contains("web, which does not exist any more"), "{}", job.holders[0].why);
     assert_eq!(
-        job.holders[0].mend,
-        r#"kubectl patch job.batch migrate -n shop --type=json -p '[{"op":"remove","path":"/metadata/finalizers/0"}]'"#
+        job.holders[0].mend.commands[0].as_str(),
+        r#"kubectl patch job/migrate -n shop --type=json -p '[{"op":"remove","path":"/metadata/finalizers/0"}]'"#
     );
 }
 

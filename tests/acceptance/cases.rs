@@ -22,12 +22,14 @@ fn every_remedy_that_is_ours_can_be_pasted() {
         let now: Timestamp = case["now"].as_str().unwrap().parse().unwrap();
         for request in case["requests"].as_array().unwrap() {
             let decision = decide(&request_of(request), &world, &inventory, &policy, now);
-            for remedy in decision.outcomes.iter().flat_map(|outcome| &outcome.finding.remedies) {
-                let Some(rest) = remedy.strip_prefix("cascade-guard ") else { continue };
-                let command = rest.split(" # ").next().unwrap();
-                let words = ["cascade-guard"].into_iter().chain(command.split_whitespace());
+            let remedies = decision.outcomes.iter().flat_map(|outcome| &outcome.finding.remedies);
+            for command in remedies.flat_map(|remedy| &remedy.commands) {
+                let words = shlex::split(command.as_str()).unwrap();
+                if words[0] != "cascade-guard" {
+                    continue;
+                }
                 let parsed = Cli::try_parse_from(words);
-                assert!(parsed.is_ok(), "{}: {remedy}: {}", case["id"], parsed.unwrap_err());
+                assert!(parsed.is_ok(), "{}: {command}: {}", case["id"], parsed.unwrap_err());
                 pasted += 1;
             }
         }

@@ -7,6 +7,7 @@ mod audit;
 #[path = "../../core/tests/judging/case.rs"]
 mod case;
 mod cases;
+mod paste;
 #[allow(dead_code, reason = "the core's own tests use the rest of it")]
 #[path = "../../core/tests/judging/support.rs"]
 mod support;

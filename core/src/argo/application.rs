@@ -10,7 +10,10 @@ use super::{
     digest::{Digest, Present, SourceDigest},
     sync_options,
 };
-use crate::object::{ObjectMeta, ObjectRef, null_to_default};
+use crate::{
+    object::{ObjectMeta, ObjectRef, null_to_default},
+    text::clip,
+};
 
 /// Finalizers that make the deletion of an Application cascade (`application_defaults.go`); exact matches only.
 pub const CASCADE_FINALIZERS: [&str; 3] = [
@@ -24,6 +27,9 @@ const SKIP_RECONCILE: &str = "argocd.argoproj.io/skip-reconcile";
 
 /// Conditions under which `status.resources` is not to be believed (section 2.3 of the Argo CD facts).
 const DISTRUST: [&str; 3] = ["ComparisonError", "InvalidSpecError", "UnknownError"];
+
+/// So much of a condition is kept: it is held for every Application in error, and repeated in a message.
+const MAX_TROUBLE: usize = 150;
 
 /// Whether the deletion of an object with these finalizers cascades.
 pub fn cascades(finalizers: &[String]) -> bool {
@@ -171,7 +177,7 @@ pub struct Status<'a> {
     /// Result of the comparison.
     #[serde(deserialize_with = "null_to_default")]
     pub sync: SyncStatus,
-    /// Conditions; only their types are read.
+    /// Conditions.
     #[serde(deserialize_with = "null_to_default")]
     pub conditions: Vec<Condition>,
     /// The list: every object wanted or held.
@@ -227,6 +233,9 @@ pub struct Condition {
     /// Type.
     #[serde(rename = "type")]
     pub kind: String,
+    /// What is wrong.
+    #[serde(deserialize_with = "null_to_default")]
+    pub message: String,
 }
 
 /// `status.operationState`.
@@ -451,6 +460,24 @@ impl Application<'_> {
         self.list_distrust().is_none()
     }
 
+    /// Whether its controller leaves it alone.
+    pub fn is_skipped(&self) -> bool {
+        // Go's ParseBool.
+        matches!(self.metadata.annotation(SKIP_RECONCILE), Some("1" | "t" | "T" | "true" | "True" | "TRUE"))
+    }
+
+    /// What keeps it from being compared and synced, in its own words: the first condition that says so.
+    pub fn trouble(&self) -> Option<String> {
+        if self.is_skipped() {
+            return Some("skip-reconcile is set on it".to_owned());
+        }
+        let bad = self.status.conditions.iter().find(|condition| DISTRUST.contains(&condition.kind.as_str()))?;
+        Some(match bad.message.trim() {
+            "" => bad.kind.clone(),
+            message => format!("{}: {}", bad.kind, clip(message, MAX_TROUBLE)),
+        })
+    }
+
     /// Why the list is not to be believed, in words for a person; `None` if it is.
     pub fn list_distrust(&self) -> Option<&'static str> {
         let status = &self.status;
@@ -469,8 +496,7 @@ impl Application<'_> {
         if status.operation_state.operation.sync.as_ref().is_some_and(|sync| !sync.manifests.is_empty()) {
             return Some("it was synced from local manifests");
         }
-        // Go's ParseBool.
-        if matches!(self.metadata.annotation(SKIP_RECONCILE), Some("1" | "t" | "T" | "true" | "True" | "TRUE")) {
+        if self.is_skipped() {
             return Some("it is not reconciled (skip-reconcile)");
         }
         None

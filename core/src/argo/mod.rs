@@ -1,6 +1,7 @@
 //! Argo CD's vocabulary: what its objects say, read the way Argo CD 3.6 reads them.
 
 pub mod application;
+pub mod application_set;
 pub mod config;
 pub mod destination;
 pub mod digest;

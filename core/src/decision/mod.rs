@@ -14,6 +14,7 @@ use crate::{
     inventory::Inventory,
     object::ObjectRef,
     policy::{Mode, Place, Policy, Resolved, RuleKey, Scope, Scopes, Subject},
+    remedy::Remedy,
 };
 
 /// How bad a finding is, before the policy's mode is applied.
@@ -33,6 +34,15 @@ pub struct Fix {
     pub description: String,
     /// The change to the object, as an RFC 6902 patch.
     pub patch: json_patch::Patch,
+}
+
+/// What is kept of an approval that let a delete pass; who approved stands beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// Until when it holds.
+    pub until: String,
+    /// The reason it gives; may be empty.
+    pub reason: String,
 }
 
 /// Something a rule found.
@@ -62,8 +72,11 @@ pub struct Finding {
     pub claimants: Vec<String>,
     /// Who approved, for records.
     pub approved_by: String,
-    /// What to do now: one command or sentence each.
-    pub remedies: Vec<String>,
+    /// Of what was allowed because somebody answers for it: who until when and why. Such a finding is recorded and never
+    /// said to the client.
+    pub evidence: Option<Evidence>,
+    /// What to do now. Each suffices by itself; the best comes first.
+    pub remedies: Vec<Remedy>,
     /// What else is good to know, one line each. The first to go where a message would be too long.
     pub notes: Vec<String>,
     /// The other object it is about, such as the one that comes too late. Tells apart what one check found more than
@@ -91,6 +104,7 @@ impl Finding {
             detail: String::new(),
             claimants: Vec::new(),
             approved_by: String::new(),
+            evidence: None,
             remedies: Vec::new(),
             notes: Vec::new(),
             regarding: None,
@@ -141,9 +155,9 @@ impl Finding {
         self
     }
 
-    /// Adds one thing to do.
+    /// Adds one thing to do: a sentence, or a [`Remedy`] with commands.
     #[must_use]
-    pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
+    pub fn remedy(mut self, remedy: impl Into<Remedy>) -> Self {
         self.remedies.push(remedy.into());
         self
     }
@@ -177,21 +191,22 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Whether only an exemption keeps it from being refused.
+    pub fn is_exempted(&self) -> bool {
+        self.resolved.exempt && self.finding.severity == Severity::Deny
+    }
+
     /// What became of it in one word, as it stands in audit annotations, metrics and logs.
     pub fn word(&self) -> &'static str {
         match (self.effect, self.finding.severity) {
             (Effect::Dropped, _) => "allow",
+            (Effect::Recorded, _) if self.finding.evidence.is_some() => "allow",
             (Effect::Refused, _) => "deny",
             (Effect::BrokeGlass, _) => "break-glass",
             (Effect::Recorded | Effect::Warned, Severity::Deny) => "would-deny",
             (Effect::Recorded | Effect::Warned, Severity::Warn) => "warn",
         }
     }
-}
-
-/// Whether a way out is a line for a shell: a command, and behind ` # ` what to know about it. The others are sentences.
-pub fn is_command(remedy: &str) -> bool {
-    ["argocd ", "cascade-guard ", "kubectl "].iter().any(|command| remedy.starts_with(command))
 }
 
 /// Every word [`Outcome::word`] may be.
@@ -232,6 +247,7 @@ impl Decision {
                 let resolved = resolve(&finding, policy, inventory, user, now);
                 let effect = match (resolved.mode, finding.severity) {
                     (Mode::Off, _) => Effect::Dropped,
+                    _ if finding.evidence.is_some() => Effect::Recorded,
                     (Mode::Audit, _) => Effect::Recorded,
                     (Mode::Enforce, Severity::Deny) if break_glass.is_some() => Effect::BrokeGlass,
                     (Mode::Enforce, Severity::Deny) => Effect::Refused,
@@ -271,9 +287,14 @@ impl Decision {
         self.outcomes.iter().filter(|outcome| outcome.effect != Effect::Dropped)
     }
 
-    /// The outcome that weighs most of those that are to be said.
+    /// What is to be kept: what is said, and what an exemption let pass although the rule refuses it.
+    pub fn recorded(&self) -> impl Iterator<Item = &Outcome> {
+        self.outcomes.iter().filter(|outcome| outcome.effect != Effect::Dropped || outcome.is_exempted())
+    }
+
+    /// The outcome that weighs most of those that are to be kept.
     pub fn worst(&self) -> Option<&Outcome> {
-        self.said().max_by_key(|outcome| (outcome.effect, outcome.finding.severity))
+        self.recorded().max_by_key(|outcome| (outcome.effect, outcome.finding.severity))
     }
 
     /// Whether nothing was found that anybody should hear of.

@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, fmt::Write};
 use super::{Decision, Effect, Outcome, Severity};
 use crate::{
     admission::{Operation, Request, Response},
+    remedy::Remedy,
     text::clip,
 };
 
@@ -80,55 +81,67 @@ fn message(decision: &Decision, request: &Request<'_>) -> String {
     }
     lines.extend(notes.iter().map(|note| clip(&plain(note), 200)));
     let text = lines.join("\n");
-    let (first, rest) = remedies(&refused);
-    if first.is_empty() {
+    let ways = ways_out(&refused);
+    if ways.is_empty() {
         return clip(&text, MAX_MESSAGE);
     }
-    // The way out is what people need most: room is made for one remedy of each rule, the others follow where they fit.
-    let mut way_out = String::from("\nWhat to do:");
-    let each = MAX_MESSAGE / 2 / first.len();
-    for remedy in first {
-        let _ = write!(way_out, "\n> {}", clip(&plain(remedy), each));
-    }
-    let found = clip(&text, MAX_MESSAGE - way_out.chars().count());
-    let mut left = MAX_MESSAGE - way_out.chars().count() - found.chars().count();
-    for remedy in rest {
-        let line = format!("\n> {}", plain(remedy));
-        let length = line.chars().count();
-        if length <= left {
-            way_out.push_str(&line);
-            left -= length;
-        }
-    }
-    found + &way_out
+    let found = clip(&text, MAX_MESSAGE - ways.chars().count());
+    let left = MAX_MESSAGE - ways.chars().count() - found.chars().count();
+    found + &ways + &further_ways(&refused, &ways, left)
 }
+
+/// The way out is what people need most: so much room is made for one remedy of each rule.
+const MAX_WAYS_OUT: usize = 650;
 
 /// So many groups are sure of a remedy of theirs.
 const MAX_WAYS: usize = 3;
 
-/// The first remedy of each group, and all others, a round at a time so that no group takes the room of the next.
-fn remedies<'a>(refused: &[Group<'a>]) -> (Vec<&'a str>, Vec<&'a str>) {
-    let of = |group: &Group<'a>| -> Vec<&'a str> {
-        group.outcomes.iter().flat_map(|outcome| &outcome.finding.remedies).map(String::as_str).collect()
-    };
-    let all: Vec<Vec<&str>> = refused.iter().map(of).collect();
+/// One remedy of each of the first groups: its best, or the next that fits. A command is never cut, so a remedy is there
+/// whole or not at all.
+fn ways_out(refused: &[Group<'_>]) -> String {
+    let mut ways = String::new();
+    let mut shown = 0;
+    for group in refused {
+        let remedies = texts(refused, group);
+        if shown == MAX_WAYS || remedies.iter().any(|(_, remedy)| ways.contains(remedy)) {
+            continue;
+        }
+        let left = MAX_WAYS_OUT.saturating_sub(ways.chars().count() + WHAT_TO_DO.len());
+        if let Some((line, _)) = remedies.iter().find(|(line, _)| line.chars().count() <= left) {
+            ways.push_str(line);
+            shown += 1;
+        }
+    }
+    if shown == 0 { String::new() } else { format!("{WHAT_TO_DO}{ways}") }
+}
+
+/// The other remedies that fit, a round at a time so that no group takes the room of the next.
+fn further_ways(refused: &[Group<'_>], shown: &str, mut left: usize) -> String {
+    let all: Vec<_> = refused.iter().map(|group| texts(refused, group)).collect();
     let longest = all.iter().map(Vec::len).max().unwrap_or_default();
-    let mut in_turn: Vec<&str> = Vec::new();
+    let mut ways = String::new();
     for round in 0..longest {
-        for remedy in all.iter().filter_map(|remedies| remedies.get(round)) {
-            if !in_turn.contains(remedy) {
-                in_turn.push(remedy);
+        for (line, remedy) in all.iter().filter_map(|lines| lines.get(round)) {
+            let length = line.chars().count();
+            if length <= left && !shown.contains(remedy) && !ways.contains(remedy) {
+                ways.push_str(line);
+                left -= length;
             }
         }
     }
-    let mut first: Vec<&str> = Vec::new();
-    for remedy in all.iter().filter_map(|remedies| remedies.first()) {
-        if !first.contains(remedy) && first.len() < MAX_WAYS {
-            first.push(remedy);
-        }
-    }
-    in_turn.retain(|remedy| !first.contains(remedy));
-    (first, in_turn)
+    ways
+}
+
+const WHAT_TO_DO: &str = "\nWhat to do:";
+
+/// The remedies of a group, as lines of the message and by themselves. One remedy of a rule suffices for that rule; where
+/// several rules refuse, each line names its own, because each needs one.
+fn texts(refused: &[Group<'_>], group: &Group<'_>) -> Vec<(String, String)> {
+    let rule = group.outcomes[0].finding.rule.id;
+    let several = refused.iter().any(|other| other.outcomes[0].finding.rule.id != rule);
+    let whose = if several { format!("[{rule}] ") } else { String::new() };
+    let remedies = group.outcomes.iter().flat_map(|outcome| &outcome.finding.remedies).map(Remedy::to_string);
+    remedies.map(|remedy| (format!("\n- {whose}{remedy}"), remedy)).collect()
 }
 
 fn label(group: &Group<'_>) -> String {
@@ -187,7 +200,7 @@ fn plain(text: &str) -> String {
 }
 
 fn audit_annotations(decision: &Decision) -> BTreeMap<String, String> {
-    let said: Vec<&Outcome> = decision.said().collect();
+    let said: Vec<&Outcome> = decision.recorded().collect();
     let mut annotations = BTreeMap::new();
     let Some(worst) = decision.worst() else { return annotations };
     let mut put = |key: &str, values: Vec<&str>| {
@@ -212,6 +225,11 @@ fn audit_annotations(decision: &Decision) -> BTreeMap<String, String> {
     put("rule", said.iter().map(|outcome| outcome.finding.rule.id).collect());
     put("claimed-by", said.iter().flat_map(|outcome| outcome.finding.claimants.iter().map(String::as_str)).collect());
     put("approved-by", said.iter().map(|outcome| outcome.finding.approved_by.as_str()).collect());
+    let evidence = || said.iter().filter_map(|outcome| outcome.finding.evidence.as_ref());
+    put("approved-until", evidence().map(|evidence| evidence.until.as_str()).collect());
+    put("reason", evidence().map(|evidence| evidence.reason.as_str()).collect());
+    let exempted = said.iter().filter(|outcome| outcome.is_exempted());
+    put("exempted-by", exempted.map(|outcome| outcome.resolved.decided_by.as_str()).collect());
     put("object", said.iter().map(|outcome| outcome.finding.detail.as_str()).collect());
     if let Some(glass) = &decision.break_glass {
         annotations.insert("break-glass".to_owned(), clip(&plain(&glass.reason), 200));

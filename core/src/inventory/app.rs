@@ -60,6 +60,10 @@ pub struct App {
     pub comparison_failed: bool,
     /// Why its list is not to be believed; `None` if it is.
     pub distrust: Option<&'static str>,
+    /// What keeps it from being compared and synced, as its own condition says it; clipped.
+    pub trouble: Option<Box<str>>,
+    /// Whether its controller leaves it alone (`skip-reconcile`).
+    pub is_skipped: bool,
     /// Whether the sync in progress is of another revision than its list.
     pub syncs_other_revision: bool,
     /// Whether it was synced at least once.
@@ -124,6 +128,8 @@ impl App {
             never_compared: application.never_compared(),
             comparison_failed: application.comparison_failed(),
             distrust: application.list_distrust(),
+            trouble: application.trouble().map(Box::from),
+            is_skipped: application.is_skipped(),
             syncs_other_revision: application.syncs_other_revision(),
             has_history: !application.status.history.is_empty(),
             reconciled_at: application.status.reconciled_at,
@@ -160,6 +166,8 @@ impl App {
             never_compared,
             comparison_failed,
             distrust,
+            trouble,
+            is_skipped,
             has_history,
             reconciled_at,
             finished_at,
@@ -190,6 +198,8 @@ impl App {
             never_compared: *never_compared,
             comparison_failed: *comparison_failed,
             distrust: *distrust,
+            trouble: trouble.clone(),
+            is_skipped: *is_skipped,
             has_history: *has_history,
             reconciled_at: *reconciled_at,
             finished_at: *finished_at,

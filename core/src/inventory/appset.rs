@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    argo::application::cascades,
+    argo::{application::cascades, application_set::wants_applications_of},
     object::{ARGO_GROUP, ObjectMeta, ObjectRef, null_to_default},
 };
 
@@ -17,6 +17,8 @@ pub struct AppSet {
     /// forbids deletes (`applicationset_controller.go`, removal of owner references). Without the finalizer the garbage
     /// collector does not ask for any policy.
     pub keeps_applications: bool,
+    /// The ApplicationSet that owns Applications which this one wants, by its own condition.
+    pub wants_applications_of: Option<Box<str>>,
 }
 
 impl AppSet {
@@ -24,7 +26,8 @@ impl AppSet {
     /// absent.
     pub fn new(meta: ObjectMeta, json: &str) -> Self {
         let keeps_applications = cascades(&meta.finalizers) && forbids_deletes(json);
-        Self { meta, keeps_applications }
+        let wants_applications_of = wants_applications_of(json).map(String::into_boxed_str);
+        Self { meta, keeps_applications, wants_applications_of }
     }
 
     /// Its identity.

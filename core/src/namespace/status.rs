@@ -14,6 +14,7 @@ use crate::{
     inventory::Inventory,
     object::{ObjectMeta, ObjectRef},
     policy::{Mode, Policy, RuleKey, Subject},
+    remedy::Remedy,
 };
 
 /// Everything about one Namespace, as `approvals status` prints it.
@@ -41,9 +42,9 @@ pub struct NamespaceStatus {
     pub four_eyes: bool,
     /// Its content.
     pub content: Content,
-    /// The commands that approve it.
+    /// How to approve it, one text each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub commands: Vec<String>,
+    pub commands: Vec<Remedy>,
 }
 
 /// A finding that refuses the delete even if the Namespace is approved.
@@ -54,9 +55,9 @@ pub struct OtherRefusal {
     pub rule: &'static str,
     /// What was found.
     pub detail: String,
-    /// The commands that solve it.
+    /// The ways out, one text each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub commands: Vec<String>,
+    pub commands: Vec<Remedy>,
 }
 
 /// Whoever approves may look before anybody deletes, so the policy is read for no user in particular.

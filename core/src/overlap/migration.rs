@@ -7,7 +7,8 @@ use crate::{
     argo::{Application, TrackingMethod},
     deletion::Inputs,
     inventory::App,
-    object::{ObjectRef, RBAC_GROUP},
+    object::ObjectRef,
+    remedy::{Command, Remedy, type_and_name},
 };
 
 /// At most this many objects get a command of their own.
@@ -21,9 +22,9 @@ pub struct MigrationStep {
     pub title: String,
     /// The commands that do it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub commands: Vec<String>,
+    pub commands: Vec<Command>,
     /// How to see that it worked. The next step waits for this.
-    pub check: Vec<String>,
+    pub check: Vec<Remedy>,
     /// Whether there is nothing left to do.
     pub done: bool,
 }
@@ -37,23 +38,30 @@ pub(super) fn steps(
     whole: &Application<'_>,
 ) -> Vec<MigrationStep> {
     let (a, b) = (from.path(), to.path());
-    let compare = format!("cascade-guard overlap {a} {b}");
-    let get =
-        |path: &str| format!("kubectl -n {} get application {} -o jsonpath='{{{path}}}'", from.namespace, from.name);
+    let compare = || Command::new("cascade-guard overlap").words([&a, &b]);
+    let get = |path: &str| {
+        Command::new("kubectl").namespace(&from.namespace).words([
+            "get",
+            "application",
+            &*from.name,
+            "-o",
+            &format!("jsonpath={{{path}}}"),
+        ])
+    };
     let automated = whole.spec.sync_policy.automated.as_ref().is_some_and(|automated| automated.enabled != Some(false));
     let held = !comparison.objects.is_empty() && comparison.objects.iter().all(|row| row.held_by == b);
     let spared = comparison.taken_along.is_empty() && comparison.objects.iter().all(|row| row.fate == "spared");
     let mut steps = vec![
         step(
             format!("Stop {a} from syncing by itself, or it takes the objects back"),
-            vec![format!("argocd app set {a} --sync-policy none")],
-            vec![format!("{}   # prints nothing", get(".spec.syncPolicy.automated"))],
+            vec![Command::new("argocd app set").words([&a, "--sync-policy", "none"])],
+            vec![Remedy::run("this prints nothing", get(".spec.syncPolicy.automated"))],
             !automated,
         ),
         step(
             format!("Let the operation of {a} come to its end"),
-            vec![format!("argocd app wait {a} --operation")],
-            vec![format!("{}   # prints neither Running nor Terminating", get(".status.operationState.phase"))],
+            vec![Command::new("argocd app wait").words([&a, "--operation"])],
+            vec![Remedy::run("this prints neither Running nor Terminating", get(".status.operationState.phase"))],
             from.running.is_none(),
         ),
     ];
@@ -63,9 +71,9 @@ pub(super) fn steps(
         steps.push(step(
             what,
             Vec::new(),
-            vec![format!(
+            vec![Remedy::advice(format!(
                 "what holds it carries argocd.argoproj.io/sync-options: Delete=false,Prune=false in the manifests of {a} and in the cluster, or {b} has moved out of it"
-            )],
+            ))],
             spared,
         ));
     } else {
@@ -73,25 +81,25 @@ pub(super) fn steps(
     }
     steps.push(step(
         format!("Prove that a deletion of {a} would pass them by"),
-        vec![format!("cascade-guard plan application {} -n {}", from.name, from.namespace)],
-        vec![proof(comparison)],
+        vec![Command::new("cascade-guard plan application").word(&from.name).namespace(&from.namespace)],
+        vec![Remedy::advice(proof(comparison))],
         spared,
     ));
     let kept = comparison
         .objects
         .iter()
         .take(MAX_OBJECTS)
-        .map(|row| format!("kubectl {}   # still finds it", get_object(&row.object)));
+        .map(|row| Remedy::run("this still finds it", get_object(&row.object)));
     steps.push(step(
         format!("If {a} stays: remove the objects from its manifests in Git, then sync it without pruning"),
-        vec![format!("argocd app sync {a} --prune=false")],
-        vec![format!("{compare}   # ends with exit code 0; only then switch its automated sync on again")],
+        vec![Command::new("argocd app sync").words([&a, "--prune=false"])],
+        vec![Remedy::run("this ends with exit code 0; only then switch its automated sync on again", compare())],
         false,
     ));
     steps.push(step(
-        format!("If {a} goes: delete it, without a cascade if everything else it holds is to stay as well"),
-        vec![format!("argocd app delete {a}"), format!("argocd app delete {a} --cascade=false   # leaves everything")],
-        kept.chain([format!("argocd app get {b}   # says Synced and Healthy")]).collect(),
+        format!("If {a} goes: delete it, with --cascade=false if everything else it holds is to stay as well"),
+        vec![Command::new("argocd app delete").word(&a)],
+        kept.chain([Remedy::run("this says Synced and Healthy", Command::new("argocd app get").word(&b))]).collect(),
         false,
     ));
     steps
@@ -107,28 +115,31 @@ fn take_over(inputs: Inputs<'_>, comparison: &Comparison, to: &App, held: bool) 
     [
         step(
             format!("See what the sync of {b} will change"),
-            vec![format!("argocd app diff {b}")],
-            vec![format!(
+            vec![Command::new("argocd app diff").word(b)],
+            vec![Remedy::advice(format!(
                 "nothing differs but Argo CD's own marker; whatever else differs changes for the users of {a} as well"
-            )],
+            ))],
             held,
         ),
         step(
             format!("Let {b} take the objects over, without pruning"),
-            vec![format!("argocd app sync {b} --prune=false")],
-            vec![format!("cascade-guard overlap {a} {b}   # names {b} as holder of every object")],
+            vec![Command::new("argocd app sync").words([b, "--prune=false"])],
+            vec![Remedy::run(
+                format!("this names {b} as holder of every object"),
+                Command::new("cascade-guard overlap").words([a, b]),
+            )],
             held,
         ),
         step(
             "See the marker on the objects themselves".to_owned(),
             comparison.objects.iter().take(MAX_OBJECTS).map(|row| marker(row, &key)).collect(),
-            vec![format!("each line begins with {}{end}", to.instance)],
+            vec![Remedy::advice(format!("each line begins with {}{end}", to.instance))],
             held,
         ),
     ]
 }
 
-fn step(title: String, commands: Vec<String>, check: Vec<String>, done: bool) -> MigrationStep {
+fn step(title: String, commands: Vec<Command>, check: Vec<Remedy>, done: bool) -> MigrationStep {
     MigrationStep { title, commands, check, done }
 }
 
@@ -145,19 +156,13 @@ fn proof(comparison: &Comparison) -> String {
 
 /// The command that prints the marker of a live object. `key` is `labels` or `annotations`, a dot, and the key there, whose
 /// own dots have to be escaped.
-fn marker(row: &SharedObject, key: &str) -> String {
+fn marker(row: &SharedObject, key: &str) -> Command {
     let (place, key) = key.split_once('.').unwrap_or((key, ""));
     let key = key.replace('.', "\\.");
-    format!("kubectl {} -o jsonpath='{{.metadata.{place}.{key}}}'", get_object(&row.object))
+    get_object(&row.object).word("-o").word(format!("jsonpath={{.metadata.{place}.{key}}}"))
 }
 
-/// The arguments of kubectl that get an object, such as `-n shop get role/api`.
-fn get_object(object: &ObjectRef) -> String {
-    let namespace = if object.namespace.is_empty() { String::new() } else { format!("-n {} ", object.namespace) };
-    let kind = object.kind.kind.to_lowercase();
-    let kind = match object.kind.group.as_str() {
-        "" | "apps" | "batch" | RBAC_GROUP => kind,
-        group => format!("{kind}.{group}"),
-    };
-    format!("{namespace}get {kind}/{}", object.name)
+/// The command that gets an object.
+fn get_object(object: &ObjectRef) -> Command {
+    Command::new("kubectl").namespace(&object.namespace).word("get").word(type_and_name(object))
 }

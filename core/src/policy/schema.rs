@@ -37,6 +37,18 @@ pub struct GuardPolicySpec {
     pub identities: Identities,
     /// Who may delete in spite of every rule.
     pub break_glass: BreakGlass,
+    /// What ApplicationSets may do at once.
+    pub application_sets: ApplicationSets,
+}
+
+/// Limits on what the controller of ApplicationSets does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ApplicationSets {
+    /// So many Applications of one ApplicationSet may be deleted by its controller within a minute. Without a number there
+    /// is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_deletes_per_minute: Option<u32>,
 }
 
 /// Where Argo CD lives.

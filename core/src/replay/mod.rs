@@ -188,7 +188,8 @@ fn verdict(decision: &Decision, request: &Request<'_>) -> Verdict {
     let mut rules: Vec<String> = Vec::new();
     let mut strongest: BTreeMap<&str, &Outcome> = BTreeMap::new();
     let mut details = Vec::new();
-    for outcome in decision.said() {
+    // An approval that let it pass is evidence, and nothing that two policies differ in.
+    for outcome in decision.said().filter(|outcome| outcome.finding.evidence.is_none()) {
         let finding = &outcome.finding;
         let id = finding.rule.id;
         if !rules.iter().any(|rule| rule == id) {

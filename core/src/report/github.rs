@@ -25,7 +25,7 @@ pub(super) fn write(report: &Report) -> String {
         properties.push(format!("title={}", property(&finding.label())));
         let mut message = finding.sentence().to_owned();
         for remedy in &finding.remedies {
-            let _ = write!(message, "\n> {remedy}");
+            let _ = write!(message, "\n- {remedy}");
         }
         let _ = writeln!(text, "::{command} {}::{}", properties.join(","), data(&message));
     }
@@ -54,7 +54,7 @@ mod tests {
         assert_eq!(
             lines[0],
             "::error file=out/job%2Ca.yaml,line=7,col=3,title=sync-wave/malformed-wave::Job shop/migrate: sync-wave \
-             `one, two` is <not> 100%25 a number%0Aso 0 counts%0A> write a whole number"
+             `one, two` is <not> 100%25 a number%0Aso 0 counts%0A- write a whole number"
         );
         assert_eq!(lines[1], "::warning title=shared-claim::claimed twice");
         assert_eq!(lines[2..], ["1 error, 1 warning"]);

@@ -42,7 +42,7 @@ fn test_case(finding: &ReportFinding) -> TestCase {
     if !finding.claimants.is_empty() {
         lines.push(format!("claimed by {}", finding.claimants.join(", ")));
     }
-    lines.extend(finding.remedies.iter().map(|remedy| format!("> {remedy}")));
+    lines.extend(finding.remedies.iter().map(|remedy| format!("- {remedy}")));
     status.set_description(lines.join("\n"));
     let mut case = TestCase::new(finding.object.to_string(), status);
     case.set_classname(finding.label());

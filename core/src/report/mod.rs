@@ -20,6 +20,7 @@ use crate::{
     decision::{Effect, Finding, Outcome, Severity},
     object::ObjectRef,
     policy::Mode,
+    remedy::Remedy,
     text::count,
 };
 
@@ -102,9 +103,9 @@ pub struct ReportFinding {
     /// Applications that claim the object.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claimants: Vec<String>,
-    /// What to do: one command or sentence each.
+    /// What to do: one text each, a sentence and below it the commands, indented by four spaces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub remedies: Vec<String>,
+    pub remedies: Vec<Remedy>,
     /// Where the object is written, if it came from a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<Location>,
@@ -283,7 +284,7 @@ pub(crate) mod tests {
             detail: "Job shop/migrate: sync-wave `one, two` is <not> 100% a number\nso 0 counts".to_owned(),
             regarding: None,
             claimants: Vec::new(),
-            remedies: vec!["write a whole number".to_owned()],
+            remedies: vec!["write a whole number".into()],
             location: None,
             fix: None,
         }

@@ -63,8 +63,8 @@ fn camel(id: &str) -> String {
 fn result(report: &Report, finding: &ReportFinding) -> SarifResult {
     let mut text = finding.sentence().to_owned();
     for remedy in &finding.remedies {
-        text.push_str("\n> ");
-        text.push_str(remedy);
+        text.push_str("\n- ");
+        text.push_str(&remedy.to_string());
     }
     let level = match finding.severity {
         Severity::Deny => ResultLevel::Error,

@@ -24,10 +24,12 @@ pub(super) fn write(report: &Report) -> String {
             let _ = writeln!(text, "    claimed by {}", finding.claimants.join(", "));
         }
         for remedy in &finding.remedies {
-            let _ = writeln!(text, "    > {remedy}");
+            let _ = writeln!(text, "    - {}", remedy.to_string().replace('\n', "\n    "));
         }
         // A program reads the fix; people have read it already where it is one of the ways out.
-        if let Some(fix) = finding.fix.as_ref().filter(|fix| !finding.remedies.contains(&fix.description)) {
+        if let Some(fix) =
+            finding.fix.as_ref().filter(|fix| finding.remedies.iter().all(|remedy| remedy.text != fix.description))
+        {
             let _ = writeln!(text, "    fix: {}", fix.description);
         }
         text.push('\n');
@@ -56,7 +58,7 @@ mod tests {
     fn place_rule_object_and_way_out_stand_together() {
         let text = sample().write(Format::Table).unwrap();
         assert!(text.starts_with("out/job,a.yaml:7:3: error[sync-wave/malformed-wave] Job shop/migrate\n"), "{text}");
-        assert!(text.contains("\n    > write a whole number\n    fix: set the wave to 0\n"), "{text}");
+        assert!(text.contains("\n    - write a whole number\n    fix: set the wave to 0\n"), "{text}");
         assert!(text.contains("warning[shared-claim] Role shop/api (audit: recorded)\n    claimed twice\n"), "{text}");
         assert!(text.contains("    claimed by argocd/a, argocd/b\n"), "{text}");
         assert!(text.ends_with("1 error, 1 warning\n"), "{text}");

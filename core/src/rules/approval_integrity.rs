@@ -25,6 +25,7 @@ use crate::{
     },
     object::ObjectMeta,
     policy::{BREAK_GLASS, RuleKey, Scope, Subject},
+    remedy::Remedy,
 };
 
 /// The rule.
@@ -154,13 +155,13 @@ fn right_to_approve(cx: &Context<'_>, facts: &mut Facts, namespace: &str) -> Rig
     }
 }
 
-fn how_to_get_the_right(namespace: &str) -> [String; 2] {
+fn how_to_get_the_right(namespace: &str) -> [Remedy; 2] {
     [
-        format!("{} # let somebody do it to whom this says true", how_to_check_the_right(namespace)),
-        format!(
+        Remedy::run("let somebody do it to whom this says true", how_to_check_the_right(namespace)),
+        Remedy::advice(format!(
             "or let a cluster administrator grant you the verb {APPROVE_VERB} on {APPROVE_RESOURCE}.{APPROVE_GROUP} \
              {namespace}: see docs/approvals.md"
-        ),
+        )),
     ]
 }
 

@@ -9,6 +9,7 @@ use crate::{
     deletion::{Deletion, Inputs, Stored},
     inventory::Inventory,
     policy::{BREAK_GLASS, Mode, Policy, break_glass_reason},
+    remedy::{Command, Remedy},
 };
 
 /// A request and everything known around it.
@@ -54,7 +55,10 @@ impl<'a> Context<'a> {
             format!("cascade-guard is not ready: its caches of Applications are still being filled, so {consequence}");
         let finding = Finding::new(rule.not_ready, severity, target.clone(), summary)
             .detail(format!("{target} cannot be judged before the caches are in sync"))
-            .remedy("kubectl -n cascade-guard get pods   # shows whether it becomes ready; try again in a few seconds");
+            .remedy(Remedy::run(
+                "try again in a few seconds; this shows whether it becomes ready",
+                Command::new("kubectl -n cascade-guard get pods"),
+            ));
         Some(finding)
     }
 

@@ -18,6 +18,7 @@ use crate::{
     inventory::{App, AppId, LOCAL},
     namespace::approval::{Approval, Problem, remedies},
     object::{ARGO_GROUP, ObjectMeta, ObjectRef},
+    remedy::{Command, Remedy},
     text::{count, some},
 };
 
@@ -146,8 +147,14 @@ fn definition(cx: &Context<'_>, object: &ObjectRef, findings: &mut Vec<Finding>)
             "a definition of Argo CD would take every object of its kind along, without a review",
         )
         .detail(format!("{object} takes {}{what_follows}", count(instances, plural)))
-        .remedy(format!("kubectl get {name} -A   # delete these first, each is judged by itself"))
-        .remedy("kubectl apply --server-side -f CRD.yaml   # renews a definition, without a delete"),
+        .remedy(Remedy::run(
+            "delete these first, each is judged by itself",
+            Command::new("kubectl get").words([name, "-A"]),
+        ))
+        .remedy(Remedy::run(
+            "to renew a definition, apply it, without a delete",
+            Command::new("kubectl apply --server-side -f CRD.yaml"),
+        )),
     );
 }
 
@@ -207,7 +214,9 @@ fn namespace(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, item: &It
     .detail(format!("{object}: {}", parts.join("; ")));
     Approval::read(&meta).by.clone_into(&mut finding.approved_by);
     finding.remedies.extend(remedies(&meta, cx.now, cx.policy, &problems));
-    finding.remedies.push(format!("cascade-guard plan namespace {name}   # shows everything that would go"));
+    finding
+        .remedies
+        .push(Remedy::run("see everything that would go", Command::new("cascade-guard plan namespace").word(name)));
     findings.push(finding);
 }
 

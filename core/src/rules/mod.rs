@@ -17,11 +17,21 @@ pub mod sync_wave;
 mod testing;
 
 pub use self::context::Context;
-use crate::{admission::Request, catalog::RuleMeta, decision::Finding, facts::Facts, inventory::App};
+use crate::{
+    admission::Request,
+    catalog::RuleMeta,
+    decision::Finding,
+    facts::Facts,
+    inventory::App,
+    remedy::{Command, Remedy},
+};
 
 /// How an Application applies before it prunes.
-fn prune_last(app: &App) -> String {
-    format!("argocd app set {} --sync-option PruneLast=true   # it then applies first and prunes last", app.path())
+fn prune_last(app: &App) -> Remedy {
+    Remedy::run(
+        "let it apply first and prune last",
+        Command::new("argocd app set").word(app.path()).words(["--sync-option", "PruneLast=true"]),
+    )
 }
 
 /// One rule.

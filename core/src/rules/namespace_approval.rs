@@ -1,13 +1,13 @@
 //! `namespace-approval`: a Namespace goes only after someone who may say so has said so.
 
-use super::{Context, Rule};
+use super::{Context, Rule, shared_claim::of_replacing_sync};
 use crate::{
     admission::Request,
     catalog::{
         Check, RuleMeta,
-        namespace_approval::{CONTENT, META, NOT_APPROVED, NOT_READ, OBSTACLE},
+        namespace_approval::{APPROVED, CONTENT, META, NOT_APPROVED, NOT_READ, OBSTACLE},
     },
-    decision::{Finding, Severity},
+    decision::{Evidence, Finding, Severity},
     deletion::{Deletion, Fate, Item, Stored, Via},
     facts::{Facts, Reading},
     inventory::LOCAL,
@@ -66,7 +66,7 @@ impl Rule for NamespaceApproval {
                         looked_into += 1;
                         look_into(cx, facts, deletion, &meta, refusal.as_mut(), findings);
                     }
-                    findings.extend(refusal);
+                    findings.extend(refusal.or_else(|| evidence(deletion, &object, &meta)));
                 }
                 Some(Err(reason)) => {
                     let mut finding = Finding::new(&NOT_APPROVED, Severity::Deny, object.clone(), SUMMARY)
@@ -111,9 +111,28 @@ fn judge(cx: &Context<'_>, deletion: &Deletion, object: &ObjectRef, meta: &Objec
     let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
     let mut finding = Finding::new(&NOT_APPROVED, Severity::Deny, object.clone(), SUMMARY)
         .detail(format!("{object}: {}", said.join("; ")));
-    finding.remedies.extend(remedies(meta, cx.now, cx.policy, &problems));
+    finding.remedies = match of_replacing_sync(cx, deletion) {
+        // An approval would let the Namespace go, which is not what a sync is for.
+        Some(remedy) => vec![remedy],
+        None => remedies(meta, cx.now, cx.policy, &problems),
+    };
     finding.scopes = deletion.scopes(object);
     Approval::read(meta).by.clone_into(&mut finding.approved_by);
+    Some(finding)
+}
+
+/// Who answers for a Namespace that goes.
+fn evidence(deletion: &Deletion, object: &ObjectRef, meta: &ObjectMeta) -> Option<Finding> {
+    let approval = Approval::read(meta);
+    if approval.is_absent() {
+        return None;
+    }
+    let reason = if approval.reason.is_empty() { String::new() } else { format!(" ({})", approval.reason) };
+    let mut finding = Finding::new(&APPROVED, Severity::Warn, object.clone(), "a Namespace goes that was approved")
+        .detail(format!("{object}: {} approved its deletion until {}{reason}", approval.by, approval.until));
+    approval.by.clone_into(&mut finding.approved_by);
+    finding.evidence = Some(Evidence { until: approval.until.to_string(), reason: approval.reason.to_string() });
+    finding.scopes = deletion.scopes(object);
     Some(finding)
 }
 

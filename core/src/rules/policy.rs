@@ -18,6 +18,7 @@ use crate::{
     decision::{Finding, Severity},
     facts::Facts,
     policy::{POLICY_GROUP, POLICY_KIND, Policy},
+    remedy::{Command, Remedy},
 };
 
 /// The rule.
@@ -49,7 +50,7 @@ impl Rule for UsablePolicy {
             Finding::new(&UNUSABLE, Severity::Deny, cx.request.target.clone(), summary)
                 .detail(error.to_string())
                 .remedy("correct that field and apply it again; until then the policy in force stays as it is")
-                .remedy("kubectl explain guardpolicy.spec --recursive   # lists every field"),
+                .remedy(Remedy::run("list every field", Command::new("kubectl explain guardpolicy.spec --recursive"))),
         );
     }
 }

@@ -23,8 +23,9 @@ use crate::{
     deletion::{Deletion, Explanation, Fate, Item, Plan, confirm},
     facts::Facts,
     inventory::{App, LOCAL},
-    object::{ObjectRef, RBAC_GROUP},
+    object::ObjectRef,
     policy::{RuleKey, Scopes},
+    remedy::{Command, Remedy, type_and_name},
     text::some,
 };
 
@@ -208,11 +209,15 @@ fn finding(deletion: &Deletion, who: &Who, things: &[ObjectRef], workloads: &Wor
         finding.remedies.push(give_another(workload));
     }
     if *first != deletion.object {
-        let namespace = if first.namespace.is_empty() { String::new() } else { format!(" -n {}", first.namespace) };
-        let what = kubectl_name(first);
-        finding
-            .remedies
-            .push(format!("kubectl{namespace} annotate {what} {KEEP} --overwrite   # keeps it through the cascade"));
+        finding.remedies.push(Remedy::run(
+            "keep it through the cascade",
+            Command::new("kubectl").namespace(&first.namespace).words([
+                "annotate",
+                &type_and_name(first),
+                KEEP,
+                "--overwrite",
+            ]),
+        ));
     }
     Some(finding)
 }
@@ -243,34 +248,30 @@ fn pruned_first(
 
 /// How a workload gets another ServiceAccount. `kubectl set serviceaccount` changes the template that Pods are made from;
 /// where there is none, or where it cannot be changed, the API server refuses.
-fn give_another(workload: &ObjectRef) -> String {
+fn give_another(workload: &ObjectRef) -> Remedy {
     let ObjectRef { kind, namespace, .. } = workload;
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("apps", "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet")
         | ("batch", "CronJob")
-        | ("", "ReplicationController") => format!(
-            "give it another ServiceAccount first: kubectl -n {namespace} set serviceaccount {} OTHER",
-            kubectl_name(workload)
+        | ("", "ReplicationController") => Remedy::run(
+            format!("give {workload} another ServiceAccount first"),
+            Command::new("kubectl").namespace(namespace).words([
+                "set",
+                "serviceaccount",
+                &type_and_name(workload),
+                "OTHER",
+            ]),
         ),
-        ("", "Pod") | ("batch", "Job") => format!(
+        ("", "Pod") | ("batch", "Job") => Remedy::advice(format!(
             "make {workload} anew under another ServiceAccount first (spec{}.serviceAccountName cannot be changed in place)",
             if kind.kind == "Job" { ".template.spec" } else { "" }
-        ),
-        _ => format!("give it another ServiceAccount first, where the manifest of {workload} names it"),
+        )),
+        _ => Remedy::advice(format!("give it another ServiceAccount first, where the manifest of {workload} names it")),
     }
 }
 
 /// What makes a cascade pass an object by.
 const KEEP: &str = "argocd.argoproj.io/sync-options=Delete=false";
-
-/// `deployment/web`, `role.rbac.authorization.k8s.io/api`: as kubectl takes it.
-fn kubectl_name(object: &ObjectRef) -> String {
-    let kind = object.kind.kind.to_lowercase();
-    match object.kind.group.as_str() {
-        "" | "apps" | "batch" | RBAC_GROUP => format!("{kind}/{}", object.name),
-        group => format!("{kind}.{group}/{}", object.name),
-    }
-}
 
 /// Kind and name; the namespace is that of the workload, or there is none.
 fn short(object: &ObjectRef) -> String {

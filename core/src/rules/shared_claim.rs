@@ -1,22 +1,27 @@
 //! `shared-claim`: a delete must not take what another Application still claims.
 
+mod burst;
+mod unclaimed;
+mod ways_out;
+
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(super) use self::ways_out::of_replacing_sync;
 use super::{Context, Rule};
 use crate::{
     admission::Request,
-    argo::Class,
     catalog::{
         RuleMeta,
-        shared_claim::{CLAIMED, META, STALE, TOO_LARGE, UNKNOWN},
+        shared_claim::{CLAIMED, META, OWN_PRUNE, STALE, TOO_LARGE, UNKNOWN},
     },
     decision::{Finding, Severity},
     deletion::{Deletion, Explanation, Fate, Item, MAX_ITEMS, Via, is_sync_identity},
     facts::Facts,
-    inventory::{App, AppId},
+    inventory::{App, AppId, AppSet},
     object::{ARGO_GROUP, ObjectRef},
     policy::OnUnknown,
-    text::count,
+    remedy::{Command, Remedy},
+    text::{count, some},
 };
 
 /// What it does: builds the deletion plan and refuses the delete if an Application outside the plan claims an object in it.
@@ -37,12 +42,17 @@ impl Rule for SharedClaim {
         request.sub_resource.is_empty()
     }
 
-    fn check(&self, cx: &Context<'_>, _: &mut Facts, findings: &mut Vec<Finding>) {
+    fn check(&self, cx: &Context<'_>, facts: &mut Facts, findings: &mut Vec<Finding>) {
         let Some(deletion) = cx.deletion else { return };
         if !deletion.judged || deletion.takes_nothing() {
             return;
         }
         contested(cx, deletion, findings);
+        let mut unwanted = Vec::new();
+        own_prune(cx, deletion, &mut unwanted);
+        burst::check(cx, deletion, &mut unwanted);
+        wanted_by_another_set(cx, deletion, &mut unwanted);
+        findings.extend(unwanted.into_iter().map(|finding| in_its_own_scopes(deletion, finding)));
         too_large(deletion, findings);
         unreadable(cx, deletion, findings);
         if deletion.root {
@@ -51,7 +61,16 @@ impl Rule for SharedClaim {
             }
             unknown_lists(cx, deletion, findings);
         }
+        let mut unclaimed = Vec::new();
+        unclaimed::check(cx, facts, deletion, &mut unclaimed);
+        findings.extend(unclaimed.into_iter().map(|finding| in_its_own_scopes(deletion, finding)));
     }
+}
+
+/// Judged by the namespace of the object it is about.
+fn in_its_own_scopes(deletion: &Deletion, finding: Finding) -> Finding {
+    let scopes = deletion.scopes(&finding.object);
+    finding.judged_in(scopes)
 }
 
 fn contested(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>) {
@@ -119,8 +138,63 @@ fn single(cx: &Context<'_>, deletion: &Deletion, item: &Item) -> Finding {
         detail = format!("{detail}; {why}");
     }
     let mut finding = Finding::new(&CLAIMED, Severity::Deny, object, summary(deletion)).detail(detail);
-    finding.remedies = remedies(cx, deletion, item, &claimants);
+    finding.remedies = ways_out::of_item(cx, deletion, item);
     finding.claimed_by(claimants)
+}
+
+/// An Application that lists itself to be pruned, because a label or marker on it names itself, would be deleted by its
+/// own sync with all it deployed. Nobody wants that; whoever means it deletes it himself.
+fn own_prune(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>) {
+    let Explanation::Prune(id) = deletion.explanation else { return };
+    let Some(app) = cx.inventory.app(id).filter(|app| app.object() == deletion.object) else { return };
+    let path = app.path();
+    findings.push(
+        Finding::new(
+            &OWN_PRUNE,
+            Severity::Deny,
+            deletion.object.clone(),
+            "an Application that takes itself for its own object would be pruned by its own sync",
+        )
+        .detail(format!("{path} lists itself to be pruned, and its cascade would take all it deployed"))
+        .remedy(ways_out::of_own_prune(cx, app))
+        .remedy(Remedy::run(
+            "or, if it is meant to go, delete it yourself",
+            Command::new("argocd app delete").word(&path),
+        )),
+    );
+}
+
+/// A renamed ApplicationSet wants the Applications that the old one still owns.
+fn wanted_by_another_set(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>) {
+    let object = &deletion.object;
+    if !object.kind.is(ARGO_GROUP, "ApplicationSet")
+        || !deletion.plan.items.iter().any(|item| item.via == Via::Generated)
+    {
+        return;
+    }
+    let wants = |set: &&AppSet| {
+        set.meta.name != object.name
+            && !set.meta.is_terminating()
+            && set.wants_applications_of.as_deref() == Some(object.name.as_str())
+    };
+    let others: Vec<String> = cx
+        .inventory
+        .appsets_in(&object.namespace)
+        .filter(wants)
+        .map(|set| format!("{}/{}", set.meta.namespace, set.meta.name))
+        .collect();
+    if others.is_empty() {
+        return;
+    }
+    let mut finding = Finding::new(
+        &CLAIMED,
+        Severity::Deny,
+        object.clone(),
+        "another ApplicationSet wants the Applications that would go",
+    )
+    .detail(format!("{object} owns Applications that ApplicationSet {} wants", some(&others, 3)));
+    finding.remedies.extend(ways_out::orphaning(object));
+    findings.push(finding.claimed_by(others));
 }
 
 /// Unknown is not fine: of a delete that takes too much to follow, nobody can say what others claim of it.
@@ -147,14 +221,17 @@ fn unreadable(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>
     findings.push(
         Finding::new(&UNKNOWN, on_unknown(cx), deletion.object.clone(), "what some Applications hold is not known")
             .detail(format!("Application {path} cannot be read, so what its cascade takes is not known: {reason}"))
-            .remedy(format!("argocd app delete {path} --cascade=false   # leaves everything in place"))
+            .remedy(Remedy::run(
+                "leave everything in place",
+                Command::new("argocd app delete").words([&path, "--cascade=false"]),
+            ))
             .judged_in(deletion.scopes(&deletion.object)),
     );
 }
 
 /// Objects of the same Applications that would go with a Namespace or a definition.
-fn several(cx: &Context<'_>, deletion: &Deletion, holder: &str, claimants: &[AppId], items: &[&Item]) -> Finding {
-    let claimants = paths(cx, claimants);
+fn several(cx: &Context<'_>, deletion: &Deletion, holder: &str, claimants_of: &[AppId], items: &[&Item]) -> Finding {
+    let claimants = paths(cx, claimants_of);
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for item in items {
         *kinds.entry(&item.kind.kind).or_default() += 1;
@@ -174,11 +251,10 @@ fn several(cx: &Context<'_>, deletion: &Deletion, holder: &str, claimants: &[App
         Via::Namespace(ref name) => ObjectRef::namespace(name),
         _ => items[0].object.clone().unwrap_or_else(|| unnamed(items[0])),
     };
-    Finding::new(&CLAIMED, Severity::Deny, object, summary(deletion))
-        .detail(format!("{holder} takes {number} of {who} along ({})", kinds.join(", ")))
-        .remedy(move_away(&who))
-        .claimed_by(claimants)
-        .judged_in(deletion.scopes_in(namespaces))
+    let mut finding = Finding::new(&CLAIMED, Severity::Deny, object, summary(deletion))
+        .detail(format!("{holder} takes {number} of {who} along ({})", kinds.join(", ")));
+    finding.remedies = ways_out::of_content(cx, deletion, claimants_of);
+    finding.claimed_by(claimants).judged_in(deletion.scopes_in(namespaces))
 }
 
 fn summary(deletion: &Deletion) -> &'static str {
@@ -186,71 +262,6 @@ fn summary(deletion: &Deletion) -> &'static str {
         Explanation::Prune(_) => "this prune takes what other Applications still claim",
         Explanation::Cascade(_) => "this cascade takes what other Applications still claim",
         _ => "other Applications still claim what would go",
-    }
-}
-
-fn remedies(cx: &Context<'_>, deletion: &Deletion, item: &Item, claimants: &[String]) -> Vec<String> {
-    let other = claimants.first().map(String::as_str).unwrap_or_default();
-    if item.kind.is("", "Namespace") || item.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
-        return vec![move_away(other)];
-    }
-    let mut steps = Vec::new();
-    let claimant = item.claimants.iter().filter_map(|id| cx.inventory.app(*id)).find(|app| app.path() == other);
-    let unsure = claimant
-        .filter(|app| app.claim(item.key).is_some_and(|claim| claim.class != Class::Desired))
-        .and_then(|app| app.distrust);
-    // If such a list is right after all, a sync does not take the object over but may prune it.
-    let take_over = |then: &str| match unsure {
-        Some(why) => format!("argocd app get {other} --refresh   # {why}; see first whether it still wants this"),
-        None => format!("argocd app sync {other}   # {then}"),
-    };
-    for taker in deletion.plan.takers_of(item).filter(|taker| taker.app.running.is_some()) {
-        let path = taker.app.path();
-        steps.push(format!("argocd app wait {path} --operation   # or argocd app terminate-op {path}, if it hangs"));
-    }
-    for taker in deletion.plan.takers_of(item).filter(|taker| taker.app.self_heals) {
-        steps.push(format!("argocd app set {} --self-heal=false   # or it takes the objects back", taker.app.path()));
-    }
-    match deletion.explanation {
-        Explanation::Cascade(_) | Explanation::Prune(_) => {
-            steps.push(take_over("it takes the object over, then this passes it by"));
-        }
-        _ if deletion.plan.takers.is_empty() => {
-            steps.push(format!(
-                "remove it from the manifests of {other}, or of the Application that manages it, and sync"
-            ));
-        }
-        _ => {
-            steps.push(take_over("it takes the objects over, then try again"));
-            if deletion.object.is_application() {
-                steps.push(format!(
-                    "argocd app delete {} --cascade=false   # or leave everything in place",
-                    deletion.object.path()
-                ));
-            }
-            steps.push(format!(
-                "cascade-guard plan {}   # shows everything that would go",
-                plan_arguments(&deletion.object)
-            ));
-        }
-    }
-    steps
-}
-
-/// The way out where a sync does not help: a Namespace or a definition takes its content whoever tracks it.
-fn move_away(claimants: &str) -> String {
-    format!(
-        "delete or move {claimants} first, or take the Namespace or definition out of the manifests; a sync does not help"
-    )
-}
-
-/// How `plan` is called for an object.
-fn plan_arguments(object: &ObjectRef) -> String {
-    let kind = object.kind.kind.to_lowercase();
-    if object.namespace.is_empty() {
-        format!("{kind} {}", object.name)
-    } else {
-        format!("{kind} {} -n {}", object.name, object.namespace)
     }
 }
 
@@ -267,13 +278,14 @@ fn unknown_claimants(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<F
     let apps = deletion.plan.unknown_claimants.iter().filter_map(|id| cx.inventory.app(*id));
     for (app, scopes) in deletion.scopes_wanted_by(apps) {
         let path = app.path();
-        findings.push(
+        let trouble = app.trouble.as_deref().map(|trouble| format!(" ({trouble})")).unwrap_or_default();
+        let mut finding =
             Finding::new(&UNKNOWN, on_unknown(cx), deletion.object.clone(), "what some Applications want is not known")
-                .detail(format!("Application {path} {} and may claim what would go", why_unknown(app)))
-                .remedy(format!("argocd app get {path} --refresh   # wait until it was compared, then try again"))
+                .detail(format!("Application {path} {} and may claim what would go{trouble}", why_unknown(app)))
                 .claimed_by(vec![path])
-                .judged_in(scopes),
-        );
+                .judged_in(scopes);
+        finding.remedies = ways_out::of_unknown_claimant(app);
+        findings.push(finding);
     }
 }
 
@@ -301,7 +313,10 @@ fn unknown_lists(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Findi
                 .detail(format!(
                     "Application {path} was synced before, but lists nothing: what its cascade takes is not known"
                 ))
-                .remedy(format!("argocd app get {path} --hard-refresh   # wait until it was compared, then try again"))
+                .remedy(Remedy::run(
+                    format!("have {path} compared, then try again"),
+                    Command::new("argocd app get").words([&path, "--hard-refresh"]),
+                ))
                 .judged_in(deletion.scopes(&deletion.object)),
             );
         } else if let Some(why) = taker.distrust {

@@ -24,6 +24,7 @@ use crate::{
     facts::Facts,
     inventory::{App, Key, LOCAL},
     object::{ObjectMeta, ObjectRef, RBAC_GROUP},
+    remedy::{Command, Remedy},
     text::some,
 };
 
@@ -124,8 +125,9 @@ fn shared_object(
                 let app = app.path();
                 finding
                     .remedy(format!("add what would be lost to the manifest that {app} renders, then sync it again"))
-                    .remedy(format!(
-                        "cascade-guard overlap {app} {other}   # better, let one Application own it; this shows how"
+                    .remedy(Remedy::run(
+                        "better, let one Application own it; this shows how",
+                        Command::new("cascade-guard overlap").words([&app, other]),
                     ))
             }
             None => finding

@@ -383,7 +383,7 @@ fn glass_broken_to_delete_an_application_does_not_let_it_prune() {
 
 #[test]
 fn what_is_quoted_brings_no_control_characters_into_an_answer() {
-    let by = "a\u{1b}[2J\nWhat to do:\n> rm -rf";
+    let by = "a\u{1b}[2J\nWhat to do:\n    rm -rf";
     let shop = namespace("shop", approval(by, "2026-11-29T11:00:00Z", "u-shop"));
     let response = delete("bob", &shop, std::slice::from_ref(&shop), &enforced());
     refused(&response, &["expired"]);
@@ -432,7 +432,7 @@ fn approver_may_not_delete_with_four_eyes_and_argocd_may_unless_it_approved() {
     refused(&delete("alice", &shop, std::slice::from_ref(&shop), &policy), &["may not delete it (four eyes)"]);
     // To approve once more would only write the same name again.
     let words =
-        ["may not delete it (four eyes)", "\n> let somebody else than alice delete it while the approval lasts"];
+        ["may not delete it (four eyes)", "\n- let somebody else than alice delete it while the approval lasts"];
     refused(&delete("alice", &app, &world, &policy), &words);
     silent(&delete("bob", &app, &world, &policy));
     let world = [terminating(app.clone(), "2026-11-29T11:59:00Z"), shop.clone()];
@@ -591,11 +591,13 @@ fn whoever_may_delete_is_warned_of_what_goes_and_what_hangs() {
 }
 
 #[test]
-fn approved_namespace_without_content_is_answered_with_nothing() {
+fn approved_namespace_without_content_is_answered_with_evidence_alone() {
     let shop = approved("shop");
     let (response, lists) = delete_counting("bob", &shop, std::slice::from_ref(&shop), &enforced());
     silent(&response);
-    assert_eq!((lists, response.audit_annotations.len()), (6, 0));
+    assert_eq!(lists, 6);
+    assert_eq!(response.audit_annotations.get("decision").map(String::as_str), Some("allow"));
+    assert_eq!(response.audit_annotations.get("approved-by").map(String::as_str), Some("alice"));
 }
 
 #[test]

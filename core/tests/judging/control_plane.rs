@@ -49,7 +49,7 @@ fn every_rule_that_refuses_names_a_way_out_and_the_object_itself_comes_first() {
     let answer = world.delete(&definition("applications"), "alice");
     refused(
         &answer,
-        &["takes 1 Application", "kubectl get applications.argoproj.io -A", "> cascade-guard approve team-"],
+        &["takes 1 Application", "kubectl get applications.argoproj.io -A", "    cascade-guard approve team-"],
     );
     let (own, below) = (answer.message.find("[control-plane/"), answer.message.find("[namespace-approval]"));
     assert!(own.is_some() && own < below, "{}", answer.message);

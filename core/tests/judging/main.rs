@@ -24,4 +24,5 @@ mod rules;
 mod runtime_dependency;
 mod scopes;
 mod support;
+mod ways_out;
 mod world;

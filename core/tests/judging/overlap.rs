@@ -40,7 +40,7 @@ fn shared_object_is_shown_with_its_holder_and_its_fate() {
     assert_eq!(row.in_b.as_ref().unwrap().status, "OutOfSync");
     // Nothing is done yet but what needs no doing.
     assert_eq!(done(&comparison), [true, true, false, false, false, false, false, false]);
-    assert!(comparison.steps[3].commands[0].contains("argocd app sync argocd/new"));
+    assert!(comparison.steps[3].commands[0].as_str().contains("argocd app sync argocd/new"));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn automated_sync_and_a_running_operation_come_first() {
     let old = with(old, "/operation", json!({"sync": {}}));
     let comparison = between(&[old, app("new", &[ROLE]), object(ROLE, "new")]);
     assert!(!comparison.steps[0].done && !comparison.steps[1].done);
-    assert_eq!(comparison.steps[0].commands, ["argocd app set argocd/old --sync-policy none"]);
+    assert_eq!(comparison.steps[0].commands[0].as_str(), "argocd app set argocd/old --sync-policy none");
     assert_eq!(comparison.objects[0].fate, "contested");
 }
 
@@ -82,7 +82,8 @@ fn what_lives_in_a_namespace_of_the_first_is_taken_along() {
     assert!(comparison.objects.is_empty() && !comparison.is_clean());
     assert_eq!(comparison.taken_along, ["2 objects with Namespace shop"]);
     assert!(comparison.steps[2].title.contains("2 objects with Namespace shop"));
-    let commands: Vec<&String> = comparison.steps.iter().flat_map(|step| &step.commands).collect();
+    let commands: Vec<String> =
+        comparison.steps.iter().flat_map(|step| &step.commands).map(ToString::to_string).collect();
     assert!(!commands.iter().any(|command| command.contains("argocd app sync argocd/new")), "{commands:?}");
 }
 
@@ -116,15 +117,15 @@ fn an_object_of_a_stranger_is_not_held_by_either() {
 fn marker_is_looked_at_where_this_argo_cd_writes_it() {
     let command = |settings: Value| {
         let comparison = between(&[app("old", &[ROLE]), app("new", &[ROLE]), object(ROLE, "old"), argocd_cm(settings)]);
-        comparison.steps[4].commands[0].clone()
+        comparison.steps[4].commands[0].to_string()
     };
     assert_eq!(
         command(json!({})),
-        r"kubectl -n shop get role/api -o jsonpath='{.metadata.annotations.argocd\.argoproj\.io/tracking-id}'"
+        r#"kubectl -n shop get role/api -o "jsonpath={.metadata.annotations.argocd\\.argoproj\\.io/tracking-id}""#
     );
     assert_eq!(
         command(json!({"application.resourceTrackingMethod": "label"})),
-        r"kubectl -n shop get role/api -o jsonpath='{.metadata.labels.app\.kubernetes\.io/instance}'"
+        r#"kubectl -n shop get role/api -o "jsonpath={.metadata.labels.app\\.kubernetes\\.io/instance}""#
     );
 }
 

@@ -84,7 +84,10 @@ fn only_what_kubectl_can_change_is_advised_to_be_changed_with_it() {
             if kind == "Pod" { pod("flink/x", "flink") } else { owned(pod("flink/x-1", "flink"), group, kind, "x") };
         let world = cluster([vec![app("rbac", &[ACCOUNT]), workload, pod], rbac(&[ACCOUNT])]).under(enforce.clone());
         let message = world.delete(ROOT, "alice").message;
-        message.split_once("What to do:\n").unwrap().1.lines().next().unwrap().to_owned()
+        let mut lines = message.split_once("What to do:\n").unwrap().1.lines();
+        let first = lines.next().unwrap().to_owned();
+        // What is a command stands on the line below.
+        lines.next().filter(|line| line.starts_with("    ")).map_or(first, str::to_owned)
     };
     for (group, kind) in
         [("apps", "StatefulSet"), ("apps", "DaemonSet"), ("apps", "ReplicaSet"), ("", "ReplicationController")]

@@ -7,7 +7,7 @@ use crate::audit::{
     ApprovalValidity, Audit, AuditedApproval, Changes, FailedOpen, Refusal, Stuck, Unprotected, Untrusted,
 };
 use cascade_guard_core::text::span;
-use cascade_guard_core::{decision::is_command, report::ReportFinding};
+use cascade_guard_core::{remedy::Remedy, report::ReportFinding};
 
 /// So many cards a section has; JSON has them all.
 const MAX_CARDS: usize = 200;
@@ -50,7 +50,7 @@ fn card(refusal: &Refusal) -> Markup {
     }
 }
 
-fn way_out(remedies: &[String]) -> Markup {
+fn way_out(remedies: &[Remedy]) -> Markup {
     html! {
         @if !remedies.is_empty() {
             details { summary { "What to do" } @for remedy in remedies { (way(remedy)) } }
@@ -59,8 +59,8 @@ fn way_out(remedies: &[String]) -> Markup {
 }
 
 /// What is typed looks like it, what is read does not.
-fn way(remedy: &str) -> Markup {
-    html! { @if is_command(remedy) { pre { (remedy) } } @else { p { (remedy) } } }
+fn way(remedy: &Remedy) -> Markup {
+    html! { p { (remedy.sentence()) } @for command in &remedy.commands { pre { (command) } } }
 }
 
 fn more(rows: usize) -> Markup {

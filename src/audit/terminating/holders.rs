@@ -6,6 +6,7 @@ use cascade_guard_core::{
     body::Condition,
     inventory::Inventory,
     object::{KnownObject, ObjectRef},
+    remedy::{Command, Remedy, type_and_name},
 };
 
 /// Finalizers of other programs, by how they begin or end: who removes them and what they wait for.
@@ -24,7 +25,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     (
         "foregroundDeletion",
         "objects that it owns and that block its deletion are still there",
-        "kubectl get its dependents; whatever holds those holds it",
+        "look at the objects it owns; whatever holds those holds it",
     ),
     ("orphan", "the garbage collector has not let go of what it owns", "look at the log of kube-controller-manager"),
     (
@@ -63,37 +64,42 @@ pub(super) fn hold(inventory: &Inventory, subject: &KnownObject, place: usize, f
     } else if finalizer == "kubernetes" && object.is_namespace() {
         (
             "the namespace controller has not emptied it".to_owned(),
-            format!("kubectl get namespace {} -o yaml   # its conditions say what is left and why", object.name),
+            Remedy::run(
+                "its conditions say what is left and why",
+                Command::new("kubectl get namespace").words([&object.name, "-o", "yaml"]),
+            ),
         )
     } else if let Some((_, why, mend)) = KNOWN.iter().find(|(known, _, _)| finalizer.starts_with(known)) {
-        ((*why).to_owned(), (*mend).to_owned())
+        ((*why).to_owned(), Remedy::advice(*mend))
     } else {
         let domain = finalizer.split('/').next().unwrap_or(finalizer);
         (
             format!("the controller behind {domain} has not finished"),
-            format!("make sure that controller runs; if it is gone for good: {}", remove(object, place)),
+            Remedy::run(
+                "make sure that controller runs; if it is gone for good, take the finalizer away",
+                remove(object, place),
+            ),
         )
     };
     Holder { what: finalizer.to_owned(), why, mend }
 }
 
 /// The command that takes a finalizer away. Always the last resort: what it stood for is then left behind.
-fn remove(object: &ObjectRef, place: usize) -> String {
-    let namespace = if object.namespace.is_empty() { String::new() } else { format!(" -n {}", object.namespace) };
-    let kind = if object.kind.group.is_empty() {
-        object.kind.kind.to_lowercase()
-    } else {
-        format!("{}.{}", object.kind.kind.to_lowercase(), object.kind.group)
-    };
-    format!(
-        "kubectl patch {kind} {}{namespace} --type=json -p '[{{\"op\":\"remove\",\"path\":\"/metadata/finalizers/{place}\"}}]'",
-        object.name
-    )
+fn remove(object: &ObjectRef, place: usize) -> Command {
+    Command::new("kubectl patch").word(type_and_name(object)).namespace(&object.namespace).words([
+        "--type=json",
+        "-p",
+        &format!("[{{\"op\":\"remove\",\"path\":\"/metadata/finalizers/{place}\"}}]"),
+    ])
+}
+
+fn get(app: &str) -> Command {
+    Command::new("argocd app get").word(app)
 }
 
 /// A hook whose operation does not end. A person or the namespace controller deleted it, and only Argo CD's operation
 /// that knows it takes the finalizer away.
-fn hook(inventory: &Inventory, subject: &KnownObject, place: usize) -> (String, String) {
+fn hook(inventory: &Inventory, subject: &KnownObject, place: usize) -> (String, Remedy) {
     let app = inventory.controller_namespaces().find_map(|namespace| {
         match tracking::marker(&subject.meta, inventory.settings(namespace)) {
             Marker::Instance(instance) => Some((
@@ -106,33 +112,39 @@ fn hook(inventory: &Inventory, subject: &KnownObject, place: usize) -> (String, 
     match app {
         Some((_, Some(app))) if app.running.is_some() => (
             format!("it is a hook of {}, whose operation is still running", app.path()),
-            format!("argocd app terminate-op {}   # Argo CD takes the finalizer away then", app.path()),
+            Remedy::run(
+                "end the operation; Argo CD takes the finalizer away then",
+                Command::new("argocd app terminate-op").word(app.path()),
+            ),
         ),
         Some((_, Some(app))) => (
             format!("it is a hook of {}, whose operation has ended without it", app.path()),
-            format!(
-                "argocd app sync {}   # the next sync takes the finalizer away; else: {}",
-                app.path(),
-                remove(&subject.object, place)
-            ),
+            Remedy::run(
+                "the next sync takes the finalizer away; if it does not, the second command does",
+                Command::new("argocd app sync").word(app.path()),
+            )
+            .then(remove(&subject.object, place)),
         ),
         Some((instance, None)) => (
             format!("it is a hook of {instance}, which does not exist any more, so its operation never ends"),
-            remove(&subject.object, place),
+            Remedy::run("take the finalizer away", remove(&subject.object, place)),
         ),
         None => (
             "it is a hook, and no marker tells of which Application; its operation never ends".to_owned(),
-            remove(&subject.object, place),
+            Remedy::run("take the finalizer away", remove(&subject.object, place)),
         ),
     }
 }
 
-fn cascade(inventory: &Inventory, subject: &KnownObject, place: usize) -> (String, String) {
+fn cascade(inventory: &Inventory, subject: &KnownObject, place: usize) -> (String, Remedy) {
     let object = &subject.object;
     if !object.is_application() {
         return (
             "its Applications are not gone".to_owned(),
-            format!("kubectl get applications.argoproj.io -n {}   # whatever holds those holds it", object.namespace),
+            Remedy::run(
+                "look at its Applications; whatever holds those holds it",
+                Command::new("kubectl get applications.argoproj.io").namespace(&object.namespace),
+            ),
         );
     }
     let app = inventory.app_named(&object.namespace, &object.name).and_then(|id| inventory.app(id));
@@ -140,15 +152,15 @@ fn cascade(inventory: &Inventory, subject: &KnownObject, place: usize) -> (Strin
     let cluster = app.map_or("its cluster", |app| inventory.cluster_name(app.cluster));
     (
         format!("its cascade has not removed what it lists ({left} objects on {cluster})"),
-        format!(
-            "argocd app get {}   # shows what is left and why; if that cluster is gone for good: {}",
-            object.path(),
-            remove(object, place)
-        ),
+        Remedy::run(
+            "see what is left and why; if that cluster is gone for good, the second command takes the finalizer away",
+            get(&object.path()),
+        )
+        .then(remove(object, place)),
     )
 }
 
-fn delete_hooks(subject: &KnownObject, place: usize, which: &str, cleanup: bool) -> (String, String) {
+fn delete_hooks(subject: &KnownObject, place: usize, which: &str, cleanup: bool) -> (String, Remedy) {
     let object = &subject.object;
     let why = if cleanup {
         format!("its {which} hooks have run and are not cleaned up")
@@ -157,11 +169,11 @@ fn delete_hooks(subject: &KnownObject, place: usize, which: &str, cleanup: bool)
     };
     (
         why,
-        format!(
-            "argocd app get {}   # shows the hooks; if they can never run, or their cluster is gone: {}",
-            object.path(),
-            remove(object, place)
-        ),
+        Remedy::run(
+            "look at the hooks; if they can never run, or their cluster is gone, the second command takes the finalizer away",
+            get(&object.path()),
+        )
+        .then(remove(object, place)),
     )
 }
 
@@ -169,21 +181,24 @@ fn delete_hooks(subject: &KnownObject, place: usize, which: &str, cleanup: bool)
 /// own).
 pub(super) fn condition(object: &ObjectRef, condition: &Condition) -> Option<Holder> {
     let mend = match condition.kind.as_str() {
-        "NamespaceDeletionDiscoveryFailure" => {
-            "kubectl get apiservices   # mend or delete the one that is not Available; the Namespace goes by itself then".to_owned()
-        }
-        "NamespaceDeletionGroupVersionParsingFailure" => {
-            "kubectl get apiservices   # one of them has a name that is no group and version; delete it".to_owned()
-        }
-        "NamespaceDeletionContentFailure" => {
-            "read the message: something in the Namespace cannot be deleted, often because a webhook refuses it or a definition is broken".to_owned()
-        }
-        "NamespaceContentRemaining" | "NamespaceFinalizersRemaining" => format!(
-            "kubectl api-resources --verbs=list --namespaced -o name | xargs -n1 kubectl get -n {} --ignore-not-found --show-kind   # shows what is left",
-            object.name
+        "NamespaceDeletionDiscoveryFailure" => Remedy::run(
+            "mend or delete the one that is not Available; the Namespace goes by itself then",
+            Command::new("kubectl get apiservices"),
+        ),
+        "NamespaceDeletionGroupVersionParsingFailure" => Remedy::run(
+            "one of them has a name that is no group and version; delete it",
+            Command::new("kubectl get apiservices"),
+        ),
+        "NamespaceDeletionContentFailure" => Remedy::advice(
+            "read the message: something in the Namespace cannot be deleted, often because a webhook refuses it or a definition is broken",
+        ),
+        "NamespaceContentRemaining" | "NamespaceFinalizersRemaining" => Remedy::run(
+            "see what is left",
+            Command::new("kubectl api-resources --verbs=list --namespaced -o name")
+                .pipe(&Command::new("xargs -n1 kubectl get --ignore-not-found --show-kind").namespace(&object.name)),
         ),
         "DeletionError" => {
-            format!("argocd app get {}   # Argo CD tries again at the next refresh: argocd app get {0} --refresh", object.path())
+            Remedy::run("Argo CD tries again at the next refresh", get(&object.path()).word("--refresh"))
         }
         _ => return None,
     };

@@ -19,6 +19,7 @@ use cascade_guard_core::{
     facts::Reading,
     inventory::Inventory,
     object::{ARGO_GROUP, KnownObject, ObjectRef},
+    remedy::Remedy,
 };
 
 /// So many objects that hold a Namespace are named in its own entry.
@@ -55,8 +56,8 @@ pub struct Holder {
     pub what: String,
     /// What it waits for.
     pub why: String,
-    /// The line that mends it.
-    pub mend: String,
+    /// What mends it.
+    pub mend: Remedy,
 }
 
 /// What the entry of one object is made from.

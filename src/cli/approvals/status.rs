@@ -21,6 +21,7 @@ use cascade_guard_core::{
     },
     object::ObjectRef,
     policy::Policy,
+    remedy::Remedy,
     snapshot::Snapshot,
 };
 
@@ -88,18 +89,18 @@ pub fn text(status: &NamespaceStatus, clock: &Clock) -> String {
             let _ = writeln!(text, "  [{}] {}", refusal.rule, refusal.detail);
         }
         text.push_str("What to do:\n");
-        let mut said: Vec<&str> = Vec::new();
-        for command in status.refusals.iter().flat_map(|refusal| &refusal.commands) {
-            if !said.contains(&command.as_str()) {
-                said.push(command);
-                let _ = writeln!(text, "  {command}");
+        let mut said: Vec<&Remedy> = Vec::new();
+        for remedy in status.refusals.iter().flat_map(|refusal| &refusal.commands) {
+            if !said.contains(&remedy) {
+                said.push(remedy);
+                let _ = writeln!(text, "- {remedy}");
             }
         }
     }
     if !status.commands.is_empty() {
         text.push_str("\nTo approve its deletion:\n");
-        for command in &status.commands {
-            let _ = writeln!(text, "  {command}");
+        for remedy in &status.commands {
+            let _ = writeln!(text, "- {remedy}");
         }
     }
     text

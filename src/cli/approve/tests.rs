@@ -140,7 +140,7 @@ async fn who_lacks_the_right_is_told_and_nothing_is_sent() {
     assert_eq!(run_against("shop --yes", &client, &policy("")).await.unwrap(), ExitCode::from(1));
     assert!(patches.lock().unwrap().is_empty());
     let said = lacks_right("bob", "shop");
-    assert!(said.contains(&how_to_check_the_right("shop")), "{said}");
+    assert!(said.contains(how_to_check_the_right("shop").as_str()), "{said}");
 }
 
 #[test]

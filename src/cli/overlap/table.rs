@@ -52,7 +52,7 @@ pub(super) fn draw(comparison: &Comparison) -> String {
         let done = if step.done { " (is so already)" } else { "" };
         let _ = writeln!(text, "\n{number}. {}{done}", step.title);
         for command in &step.commands {
-            let _ = writeln!(text, "   $ {command}");
+            let _ = writeln!(text, "    {command}");
         }
         for check in &step.check {
             let _ = writeln!(text, "   check: {check}");

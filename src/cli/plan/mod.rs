@@ -171,7 +171,10 @@ fn report(request: &Request<'_>, decision: &Decision, deletion: Option<&Deletion
     let plan = deletion.map(|deletion| &deletion.plan);
     let path =
         |id: &cascade_guard_core::inventory::AppId| inventory.app(*id).map(cascade_guard_core::inventory::App::path);
-    let findings = decision.outcomes.iter().filter(|outcome| outcome.effect != Effect::Dropped);
+    let findings = decision
+        .outcomes
+        .iter()
+        .filter(|outcome| outcome.effect != Effect::Dropped && outcome.finding.evidence.is_none());
     Report {
         object: request.target.clone(),
         user: request.user.username.clone(),

@@ -200,7 +200,7 @@ fn entry(finding: &ReportFinding, reference: Reference) -> Entry {
     };
     put("mode", finding.mode.map_or("", |mode| mode.as_str()));
     put("claimed-by", &finding.claimants.join(","));
-    put("way-out", finding.remedies.first().map_or("", String::as_str));
+    put("way-out", &finding.remedies.first().map(ToString::to_string).unwrap_or_default());
     let (result, severity) = match finding.severity {
         Severity::Deny => ("fail", "high"),
         Severity::Warn => ("warn", "medium"),

@@ -1,5 +1,6 @@
 use super::*;
 use crate::policy::GuardPolicySpec;
+use crate::remedy::{Command, Remedy};
 
 const UID: &str = "84d21ae4";
 const CONTROLLER: &str = "system:serviceaccount:argocd:argocd-application-controller";
@@ -151,21 +152,24 @@ fn four_eyes_send_nobody_back_to_the_same_refusal() {
     assert_eq!(
         advice("bob"),
         [
-            "let somebody else than bob delete it while the approval lasts, until 2026-11-29T20:00:00Z",
-            "or let somebody else than bob approve it: cascade-guard approve shop --for 2h # not by whoever deletes it (four eyes)"
+            Remedy::advice("let somebody else than bob delete it while the approval lasts, until 2026-11-29T20:00:00Z"),
+            Remedy::run(
+                "or let somebody else than bob approve it",
+                Command::new("cascade-guard approve shop --for 2h")
+            ),
         ]
     );
     // Nobody approved yet: the deleter hears that it has to be somebody else.
-    for command in remedies(&namespace(&[]), now(), &policy, &[Problem::NotApproved]) {
-        assert!(command.ends_with(" # not by whoever deletes it (four eyes)"), "{command}");
-        assert!(!command.contains("ANOTHER"), "{command}");
+    for remedy in remedies(&namespace(&[]), now(), &policy, &[Problem::NotApproved]) {
+        assert!(remedy.text.ends_with(", by somebody else than whoever deletes it (four eyes)"), "{remedy}");
+        assert!(!remedy.to_string().contains("ANOTHER"), "{remedy}");
     }
 }
 
 #[test]
 fn right_to_approve_is_asked_for_with_the_group_of_the_resource() {
     assert_eq!(
-        how_to_check_the_right("shop"),
+        how_to_check_the_right("shop").as_str(),
         r#"echo '{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{"resourceAttributes":{"group":"cascade-guard.io","name":"shop","resource":"namespacedeletions","verb":"approve"}}}' | kubectl create --validate=false -f - -o 'jsonpath={.status.allowed}'"#
     );
 }
@@ -173,13 +177,13 @@ fn right_to_approve_is_asked_for_with_the_group_of_the_resource() {
 #[test]
 fn commands_write_an_approval_the_policy_accepts() {
     let [ours, kubectl] = how_to_approve(&namespace(&[]), now(), &policy("maxTTL: 90m, requireReason: true"));
-    assert_eq!(ours, "cascade-guard approve shop --for 90m --reason \"WHY\"");
+    assert_eq!(ours.commands[0].as_str(), "cascade-guard approve shop --for 90m --reason WHY");
     assert_eq!(
-        kubectl,
+        kubectl.commands[0].as_str(),
         "kubectl annotate namespace shop --overwrite cascade-guard.io/deletion-approved-by=YOUR_USER_NAME \
          cascade-guard.io/deletion-approved-until=2026-11-29T13:30:00Z cascade-guard.io/deletion-approved-uid=84d21ae4 \
-         cascade-guard.io/deletion-reason=\"WHY\""
+         cascade-guard.io/deletion-reason=WHY"
     );
     let [ours, _] = how_to_approve(&namespace(&[]), now(), &policy(""));
-    assert_eq!(ours, "cascade-guard approve shop --for 2h");
+    assert_eq!(ours.commands[0].as_str(), "cascade-guard approve shop --for 2h");
 }

@@ -7,6 +7,7 @@ use crate::{
     decision::{Finding, Severity},
     inventory::LOCAL,
     policy::Mode,
+    remedy::{Command, Remedy},
     rules::Context,
 };
 
@@ -40,7 +41,10 @@ pub(super) fn finalize(cx: &Context<'_>, old: &Object<'_>, new: &Object<'_>, fin
         "finalizing a Terminating Namespace by hand orphans what is still in it",
     )
     .detail(format!("finalizing Namespace {name} by hand orphans {}", remaining(cx, name, &before.conditions)))
-    .remedy(format!("kubectl get namespace {name} -o jsonpath='{{.status.conditions}}'   # shows what holds it"))
+    .remedy(Remedy::run(
+        "see what holds it",
+        Command::new("kubectl get namespace").word(name).words(["-o", "jsonpath={.status.conditions}"]),
+    ))
     .remedy(
         "let the controllers that own the remaining finalizers finish, or remove those finalizers object by object",
     );

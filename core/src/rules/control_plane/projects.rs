@@ -11,6 +11,7 @@ use crate::{
     facts::Facts,
     inventory::{App, AppId, Inventory, Key, LOCAL},
     object::{ARGO_GROUP, ObjectMeta, ObjectRef},
+    remedy::{Command, Remedy},
     rules::{Context, prune_last},
     text::count,
 };
@@ -83,13 +84,25 @@ fn used<'a>(object: &ObjectRef, users: impl ExactSizeIterator<Item = &'a App> + 
         .detail(format!(
             "{object} is used by {}; without it {} can neither be synced nor deleted",
             named(users.clone()),
-            if users.len() == 1 { "that Application".to_owned() } else { format!("these {}", count(users.len(), "Application")) }
+            if users.len() == 1 {
+                "that Application".to_owned()
+            } else {
+                format!("these {}", count(users.len(), "Application"))
+            }
         ))
         .claimed_by(users.map(App::path).collect())
-        .remedy(format!("argocd app set {example} --project OTHER   # for each Application that uses it"))
-        .remedy(format!(
-            "kubectl -n {} patch appproject {} --type merge -p '{{\"metadata\":{{\"finalizers\":[\"{FINALIZER}\"]}}}}'   # then delete it: it waits for them",
-            object.namespace, object.name
+        .remedy(Remedy::run(
+            "give each Application that uses it another project",
+            Command::new("argocd app set").words([&example, "--project", "OTHER"]),
+        ))
+        .remedy(Remedy::run(
+            "let it wait for them, then delete it",
+            Command::new("kubectl").namespace(&object.namespace).words(["patch", "appproject", &object.name]).words([
+                "--type",
+                "merge",
+                "-p",
+                &format!("{{\"metadata\":{{\"finalizers\":[\"{FINALIZER}\"]}}}}"),
+            ]),
         ))
 }
 

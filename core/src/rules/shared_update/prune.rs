@@ -26,6 +26,7 @@ use crate::{
     namespace::approval::{problems_at_delete, remedies},
     object::{ARGO_GROUP, ObjectMeta, ObjectRef},
     policy::{Mode, Scope, Scopes, namespace_of},
+    remedy::{Command, Remedy, type_and_name},
     rules::Context,
     text::{count, some},
 };
@@ -142,9 +143,11 @@ impl Pruning<'_, '_> {
     /// The pruned object itself is claimed.
     fn claimed(&self, object: &ObjectRef, claimants: Vec<String>) -> Finding {
         let (path, wanted_by) = (self.app.path(), some(&claimants, 3));
-        let finding = self
-            .deny(object, format!("{object} (claimed by {wanted_by}) would be pruned by {path}"))
-            .remedy(format!("sync {wanted_by} first: it takes the object over, and the prune of {path} passes it by"));
+        let finding =
+            self.deny(object, format!("{object} (claimed by {wanted_by}) would be pruned by {path}")).remedy(Remedy {
+                text: format!("sync {wanted_by} first: it takes the object over, and the prune of {path} passes it by"),
+                commands: claimants.iter().take(1).map(|app| Command::new("argocd app sync").word(app)).collect(),
+            });
         finding.remedy(keep(object)).claimed_by(claimants).judged_in(self.scope(namespace_of(object)).into())
     }
 
@@ -234,12 +237,13 @@ impl Pruning<'_, '_> {
 }
 
 /// How a prune passes an object by.
-fn keep(object: &ObjectRef) -> String {
-    format!(
-        "kubectl annotate {} {}{} {SYNC_OPTIONS}=Prune=false   # or keep it so",
-        object.kind.to_string().to_lowercase(),
-        object.name,
-        if object.namespace.is_empty() { String::new() } else { format!(" -n {}", object.namespace) }
+fn keep(object: &ObjectRef) -> Remedy {
+    Remedy::run(
+        "keep it through the prune",
+        Command::new("kubectl")
+            .namespace(&object.namespace)
+            .words(["annotate", &type_and_name(object), "--overwrite"])
+            .word(format!("{SYNC_OPTIONS}=Prune=false")),
     )
 }
 

@@ -8,16 +8,20 @@ use super::{
 use crate::{
     argo::hook::{HOOK, Phase, SYNC_WAVE, Stage},
     decision::Fix,
+    remedy::{Command, Remedy},
 };
 
 /// What to do about needs that come too late, the most likely first.
-pub(super) fn of(subject: &Subject<'_>, stage: Stage, unmet: &[Unmet<'_>], application: &str) -> Vec<String> {
-    let mut remedies = Vec::new();
-    remedies.extend(Move::of(subject, stage, unmet).map(|way| way.text(subject)));
-    remedies.extend(move_the_needs(stage, unmet));
+pub(super) fn of(subject: &Subject<'_>, stage: Stage, unmet: &[Unmet<'_>], application: &str) -> Vec<Remedy> {
+    let mut remedies: Vec<Remedy> = Vec::new();
+    remedies.extend(Move::of(subject, stage, unmet).map(|way| way.text(subject).into()));
+    remedies.extend(move_the_needs(stage, unmet).map(Remedy::from));
     // Manifests are not behind Git.
     if !application.is_empty() && subject.origin == Origin::Cluster {
-        remedies.push(format!("argocd app get {application} --refresh   # if Git has changed since; then sync again"));
+        remedies.push(Remedy::run(
+            "if Git has changed since, have it compared, then sync again",
+            Command::new("argocd app get").word(application).word("--refresh"),
+        ));
     }
     remedies
 }

@@ -182,7 +182,9 @@ fn namespace_without_an_approval_is_where_the_sync_will_stop() {
         let said = testing::details(&decision);
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].starts_with("the prune by argocd/root will stop at Namespace shop: "), "{said:?}");
-        assert!(decision.outcomes[0].finding.remedies[0].starts_with("cascade-guard approve shop"));
+        assert!(
+            decision.outcomes[0].finding.remedies[0].commands[0].as_str().starts_with("cascade-guard approve shop")
+        );
         // Nothing is said where nothing will be refused.
         assert!(prune(&world_under(exempt, &[apps, &[open]].concat()), &apps[0]).is_plain_allow());
         let mut approved = approved.clone();

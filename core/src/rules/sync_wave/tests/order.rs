@@ -22,11 +22,11 @@ fn incident_is_refused_in_words_that_explain_it() {
     assert!(finding.summary.contains("inside one phase"));
     assert!(finding.detail.starts_with("PreSync wave 5 needs Secret shop/db"));
     assert_eq!(
-        finding.remedies,
+        finding.remedies.iter().map(ToString::to_string).collect::<Vec<_>>(),
         [
             "run the Job later: argocd.argoproj.io/hook: Sync with argocd.argoproj.io/sync-wave: \"5\"",
             "or create Secret shop/db earlier: argocd.argoproj.io/hook: PreSync with argocd.argoproj.io/sync-wave: \"4\"",
-            "argocd app get argocd/shop --refresh   # if Git has changed since; then sync again",
+            "if Git has changed since, have it compared, then sync again:\n    argocd app get argocd/shop --refresh",
         ]
     );
     assert_eq!(finding.claimants, ["argocd/shop"]);
@@ -60,7 +60,7 @@ fn claim_belongs_into_the_wave_of_its_pod() {
     let spec = json!({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]});
     let remedies = |annotations| {
         let decision = decide(&world, ENFORCE, Some(&job(annotations, &spec)), None);
-        decision.outcomes[0].finding.remedies[..2].to_vec()
+        decision.outcomes[0].finding.remedies[..2].iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(
         remedies(&[("hook", "Sync")]),

@@ -1,0 +1,165 @@
+//! What goes although no Application claims it, and what will not go: said as warnings, because nobody else says it.
+
+use serde::Deserialize;
+
+use crate::{
+    argo::sync_options::is_kept,
+    catalog::shared_claim::{FINALIZER, UNCLAIMED},
+    decision::{Finding, Severity},
+    deletion::{Deletion, Fate, Item, Spared, Via, find_name},
+    facts::{Facts, ListQuestion, Listing, Reading},
+    inventory::LOCAL,
+    object::{ARGO_GROUP, Definition, ObjectMeta, ObjectRef},
+    policy::RuleKey,
+    rules::Context,
+    text::{count, some},
+};
+
+/// So many instances of a definition are read; beyond that their number is a lower bound.
+const MAX_INSTANCES: u32 = 500;
+/// So many are named.
+const NAMED: usize = 2;
+/// So many objects are read for their finalizers, and so many claims for whether they are to be kept.
+const MAX_READ: usize = 8;
+
+pub(super) fn check(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, findings: &mut Vec<Finding>) {
+    if cx.policy.is_off(RuleKey::SharedClaim) || deletion.is_mere_replacement() {
+        return;
+    }
+    instances(cx, facts, deletion, findings);
+    if deletion.root {
+        kept_in_vain(cx, facts, deletion, findings);
+        finalizers(cx, facts, deletion, findings);
+    }
+}
+
+/// Instances of a definition that nobody lists vanish with it, without a review of their own.
+fn instances(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, findings: &mut Vec<Finding>) {
+    #[derive(Deserialize)]
+    struct Listed {
+        #[serde(default)]
+        metadata: ObjectMeta,
+    }
+    if !deletion.object.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+        return;
+    }
+    let Some(defined) = cx.stored.and_then(|stored| Definition::read(stored.raw().get())) else { return };
+    // What becomes of Argo CD's own kinds `control-plane` tells.
+    if defined.kind.group == ARGO_GROUP {
+        return;
+    }
+    let kind = defined.kind.kind.clone();
+    let question =
+        ListQuestion { what: Listing::Every(defined.kind.clone()), namespace: String::new(), limit: MAX_INSTANCES };
+    let object = &deletion.object;
+    let detail = match facts.list(question) {
+        None => return,
+        Some(Reading::Unreadable(reason) | Reading::Forbidden(reason)) => {
+            format!("{object}: whether it takes a {kind} that nobody claims is not known: {reason}")
+        }
+        Some(Reading::NotFound) => return,
+        Some(Reading::Found(list)) => {
+            let named = |raw: &Box<serde_json::value::RawValue>| {
+                let meta = serde_json::from_str::<Listed>(raw.get()).ok()?.metadata;
+                Some(ObjectRef::new(&defined.kind.group, &kind, &meta.namespace, &meta.name))
+            };
+            let nobodys = |instance: &ObjectRef| deletion.plan.item(cx.inventory.key_of(LOCAL, instance)).is_none();
+            let unclaimed: Vec<String> =
+                list.items.iter().filter_map(named).filter(nobodys).map(|instance| instance.path()).collect();
+            if unclaimed.is_empty() {
+                return;
+            }
+            let at_least = if list.complete { "" } else { "at least " };
+            format!(
+                "{object} takes {at_least}{} nobody claims: {}",
+                count(unclaimed.len(), &kind),
+                some(&unclaimed, NAMED)
+            )
+        }
+    };
+    let summary = "a definition takes instances along that no Application claims";
+    findings.push(Finding::new(&UNCLAIMED, Severity::Warn, object.clone(), summary).detail(detail));
+}
+
+/// What is marked to be kept is passed by in a cascade, but nothing outlives its Namespace.
+fn kept_in_vain(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, findings: &mut Vec<Finding>) {
+    let going = deletion.plan.namespaces();
+    let inside = |item: &&Item| item.cluster == LOCAL && going.contains_key(&*item.namespace);
+    let mut kept = Vec::new();
+    let mut read = 0;
+    for item in deletion.plan.items.iter().filter(inside) {
+        let is_claim = item.kind.is("", "PersistentVolumeClaim");
+        if item.fate != Fate::Spared(Spared::Kept) && (!is_claim || read == MAX_READ) {
+            continue;
+        }
+        let Some(Ok(object)) = find_name(cx.inputs(), facts, &deletion.plan, item) else { continue };
+        let is_marked = match item.fate {
+            Fate::Spared(Spared::Kept) => true,
+            // Claims are read because they hold data; anything else is only told where it was read anyway.
+            _ => {
+                read += 1;
+                facts.metadata(&object).is_some_and(|reading| reading.found().is_some_and(|meta| is_kept(meta, false)))
+            }
+        };
+        if is_marked {
+            kept.push(object);
+        }
+    }
+    let Some(first) = kept.first() else { return };
+    let more = if kept.len() > 1 { format!(" (and {} more)", kept.len() - 1) } else { String::new() };
+    let summary = "what is marked to be kept goes with its Namespace";
+    findings.push(
+        Finding::new(&UNCLAIMED, Severity::Warn, first.clone(), summary)
+            .detail(format!("{first}{more} is marked Delete=false, but goes with Namespace {}", first.namespace)),
+    );
+}
+
+/// Custom resources wait for their finalizers, and the controller that takes those away goes in the same cascade.
+fn finalizers(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, findings: &mut Vec<Finding>) {
+    let goes = |item: &&Item| item.cluster == LOCAL && !matches!(item.fate, Fate::Spared(_));
+    let items = || deletion.plan.items.iter().filter(goes).filter(|item| item.via == Via::Cascade);
+    let is_workload = |item: &&Item| {
+        item.kind.group == "apps" && ["Deployment", "StatefulSet", "DaemonSet"].contains(&item.kind.kind.as_str())
+    };
+    // What has a lower wave is deleted later: a cascade goes through the waves from the last to the first.
+    let Some(first_wave) = items().filter(is_workload).map(|item| wave(cx, deletion, item)).max() else { return };
+    let mut held: Vec<(ObjectRef, String)> = Vec::new();
+    let custom = |item: &&Item| item.kind.group.contains('.') && !item.kind.group.ends_with(".k8s.io");
+    // Which of them are read does not hang on the order of a list.
+    let mut candidates: Vec<&Item> =
+        items().filter(custom).filter(|item| wave(cx, deletion, item) <= first_wave).collect();
+    candidates.sort_by_key(|item| item.key);
+    for item in candidates.into_iter().take(MAX_READ) {
+        if item.kind.group == ARGO_GROUP {
+            continue;
+        }
+        // Of an Application that only the inventory knows, as in an audit, the names are read.
+        let Some(Ok(object)) = find_name(cx.inputs(), facts, &deletion.plan, item) else { continue };
+        let Some(Reading::Found(meta)) = facts.metadata(&object) else { continue };
+        if let Some(finalizer) = meta.finalizers.iter().find(|finalizer| needs_a_controller(finalizer)) {
+            held.push((object.clone(), finalizer.clone()));
+        }
+    }
+    held.sort();
+    let Some((object, finalizer)) = held.first() else { return };
+    let more = if held.len() > 1 { format!(" (and {} more)", held.len() - 1) } else { String::new() };
+    let summary = "a delete hangs where the controller of a finalizer goes in the same cascade";
+    findings.push(
+        Finding::new(&FINALIZER, Severity::Warn, object.clone(), summary)
+            .detail(format!("{object}{more} hangs on {finalizer} if its controller goes in the same cascade"))
+            .remedy("delete the custom resources first and wait until they are gone, then the Application"),
+    );
+}
+
+/// Whether a controller of the cluster's own has to take it away. Those of Kubernetes and of Argo CD stay.
+fn needs_a_controller(finalizer: &str) -> bool {
+    !["foregroundDeletion", "orphan"].contains(&finalizer)
+        && !finalizer.starts_with("kubernetes.io/")
+        && !finalizer.contains("argocd.argoproj.io")
+}
+
+/// The wave in which an Application of the plan applies an item.
+fn wave(cx: &Context<'_>, deletion: &Deletion, item: &Item) -> i64 {
+    let known = deletion.plan.takers_of(item).filter_map(|taker| cx.inventory.app(taker.id?));
+    known.filter_map(|app| app.claim(item.key)).map(|claim| claim.wave).next().unwrap_or_default()
+}
