@@ -53,7 +53,7 @@ impl Command {
         if !before.is_empty() {
             self.line.push_str(&quote(before));
         }
-        self.line.push_str(&format!("\"$({command})\""));
+        self.line.extend(["\"$(", &command.line, ")\""]);
         self
     }
 
@@ -105,12 +105,9 @@ fn escaped(word: &str) -> String {
     for c in word.chars().filter(|c| *c != '\0') {
         match c {
             '\\' => text.push_str("\\\\"),
-            '\'' | '!' => text.push_str(&format!("\\x{:02x}", u32::from(c))),
-            c if c.is_control() => {
+            c if c.is_control() || ['\'', '!'].contains(&c) => {
                 let mut bytes = [0; 4];
-                for byte in c.encode_utf8(&mut bytes).bytes() {
-                    text.push_str(&format!("\\x{byte:02x}"));
-                }
+                text.extend(c.encode_utf8(&mut bytes).bytes().map(|byte| format!("\\x{byte:02x}")));
             }
             c => text.push(c),
         }

@@ -228,7 +228,7 @@ fn how_to_grant(user: &str, namespace: &str) -> String {
             "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
             "subjects": [{"apiGroup": group, "kind": "User", "name": user}]},
     ]});
-    let apply = Command::new("echo").word(grant.to_string()).pipe(&Command::new("kubectl apply -f -"));
+    let apply = Command::new("printf %s").word(grant.to_string()).pipe(&Command::new("kubectl apply -f -"));
     format!("    {apply}")
 }
 

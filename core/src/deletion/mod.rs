@@ -178,12 +178,16 @@ fn work_out(inputs: Inputs<'_>, facts: &mut Facts, request: &Request<'_>, stored
             with.extend(build(inputs, facts, &Root::Known(*id), &Leaving::default(), None).leaving);
         }
         let siblings = inventory.app(*id).map(|app| siblings(inputs, app, Explanation::Collected)).unwrap_or_default();
-        siblings.into_iter().for_each(|id| with.insert(id));
+        for id in siblings {
+            with.insert(id);
+        }
     }
     let siblings =
         known.and_then(|id| inventory.app(id)).map(|app| siblings(inputs, app, explanation)).unwrap_or_default();
     let root = explanation == Explanation::Direct && siblings.is_empty();
-    siblings.into_iter().for_each(|id| with.insert(id));
+    for id in siblings {
+        with.insert(id);
+    }
     let manager = match explanation {
         Explanation::Direct | Explanation::Collected => manager(inputs, &object, &meta, &request.user.username),
         Explanation::Cascade(id) | Explanation::Prune(id) | Explanation::Replacement(id) => Some(id),

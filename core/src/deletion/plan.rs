@@ -221,7 +221,7 @@ pub struct Plan {
     pub(super) places: HashMap<Key, usize, BuildKeyHasher>,
     /// Whether an answer is still out, so that the plan is provisional.
     pub pending: bool,
-    /// Whether more than [`MAX_ITEMS`] objects go, so that it was not followed to its end.
+    /// Whether more than [`super::MAX_ITEMS`] objects go, so that it was not followed to its end.
     pub too_large: bool,
 }
 

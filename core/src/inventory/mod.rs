@@ -560,7 +560,7 @@ impl Inventory {
 fn kept_through_an_error(old: &App, listed: &[Claim]) -> Box<[Claim]> {
     let is_listed = |claim: &&Claim| listed.binary_search_by_key(&claim.key, |listed| listed.key).is_ok();
     let wanted = old.claims.iter().filter(|claim| old.claims_class(claim.class) && !is_listed(claim));
-    let mut claims: Vec<Claim> = listed.iter().chain(wanted).cloned().collect();
+    let mut claims: Vec<Claim> = listed.iter().chain(wanted).copied().collect();
     claims.sort_by_key(|claim| claim.key);
     claims.into_boxed_slice()
 }

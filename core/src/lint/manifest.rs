@@ -1,5 +1,7 @@
 //! The objects of a stream.
 
+use std::cell::OnceCell;
+
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use serde_saphyr::{Location, Spanned};
@@ -129,18 +131,19 @@ pub fn read(input: usize, text: &str, manifests: &mut Vec<Manifest>, problems: &
 /// A document, and where its parts stand once somebody asked. A large list asks for many of its items.
 struct Source<'a> {
     document: Document<'a>,
-    tree: Option<Option<Spanned<Node>>>,
+    /// Empty where the document does not parse.
+    tree: OnceCell<Option<Spanned<Node>>>,
 }
 
 impl<'a> Source<'a> {
     fn new(document: Document<'a>) -> Self {
-        Self { document, tree: None }
+        Self { document, tree: OnceCell::new() }
     }
 
     /// The object below `items`, and where it begins.
     fn below(&mut self, items: &[usize]) -> Option<(&Node, Location)> {
         let Self { document, tree } = self;
-        tree::below(tree.get_or_insert_with(|| document.tree()).as_ref()?, items)
+        tree::below(tree.get_or_init(|| document.tree()).as_ref()?, items)
     }
 }
 

@@ -3,13 +3,15 @@
 mod bonds;
 mod lost_rights;
 mod pods;
+mod who;
 
 use std::collections::{BTreeSet, HashSet};
 
 use self::{
     bonds::Bond,
-    lost_rights::{ACCOUNT, Losses, Who},
+    lost_rights::Losses,
     pods::Workloads,
+    who::{ACCOUNT, Who},
 };
 use super::{Context, Rule, prune_last};
 use crate::{

@@ -234,7 +234,7 @@ status:
         assert!(!status.deletable, "{text}");
         assert_eq!(status.refusals.len(), 1, "{text}");
         for part in
-            ["valid\n", "Refused all the same, approved or not:\n  [shared-claim] ", "argocd/shop", "What to do:\n  "]
+            ["valid\n", "Refused all the same, approved or not:\n  [shared-claim] ", "argocd/shop", "What to do:\n- "]
         {
             assert!(text.contains(part), "{part}\n{text}");
         }

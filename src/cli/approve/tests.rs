@@ -146,9 +146,10 @@ async fn who_lacks_the_right_is_told_and_nothing_is_sent() {
 #[test]
 fn grant_for_one_namespace_reaches_no_other() {
     let said = lacks_right("bob", "shop");
-    let (_, applied) = said.split_once("<<'EOF'\n").unwrap();
-    let (applied, wider) = applied.split_once("\nEOF\n").unwrap();
-    let grant: Value = serde_json::from_str(applied).unwrap();
+    let (_, applied) = said.split_once("    printf %s ").unwrap();
+    let (applied, wider) = applied.split_once(" | kubectl apply -f -\n").unwrap();
+    let words = shlex::split(applied).unwrap();
+    let grant: Value = serde_json::from_str(&words[0]).unwrap();
     let [role, binding] = grant["items"].as_array().unwrap().as_slice() else { panic!("{grant}") };
     assert_eq!(
         role["rules"][0],

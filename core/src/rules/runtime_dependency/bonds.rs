@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Going, lost_rights::Who};
+use super::{Going, who::Who};
 use crate::{
     facts::{Facts, ListQuestion, Listing, Reading},
     object::{GroupKind, ObjectRef, RBAC_GROUP},

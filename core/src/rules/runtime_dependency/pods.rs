@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt};
 
 use serde::Deserialize;
 
-use super::{Going, lost_rights::Who};
+use super::{Going, who::Who};
 use crate::{
     facts::{Facts, ListQuestion, Listing, Reading},
     object::{GroupKind, ObjectMeta, ObjectRef, OwnerReference, null_to_default},

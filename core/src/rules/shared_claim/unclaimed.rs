@@ -1,6 +1,7 @@
 //! What goes although no Application claims it, and what will not go: said as warnings, because nobody else says it.
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::{
     argo::sync_options::is_kept,
@@ -53,19 +54,23 @@ fn instances(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, findings:
         ListQuestion { what: Listing::Every(defined.kind.clone()), namespace: String::new(), limit: MAX_INSTANCES };
     let object = &deletion.object;
     let detail = match facts.list(question) {
-        None => return,
         Some(Reading::Unreadable(reason) | Reading::Forbidden(reason)) => {
             format!("{object}: whether it takes a {kind} that nobody claims is not known: {reason}")
         }
-        Some(Reading::NotFound) => return,
+        None | Some(Reading::NotFound) => return,
         Some(Reading::Found(list)) => {
-            let named = |raw: &Box<serde_json::value::RawValue>| {
+            let named = |raw: &RawValue| {
                 let meta = serde_json::from_str::<Listed>(raw.get()).ok()?.metadata;
                 Some(ObjectRef::new(&defined.kind.group, &kind, &meta.namespace, &meta.name))
             };
             let nobodys = |instance: &ObjectRef| deletion.plan.item(cx.inventory.key_of(LOCAL, instance)).is_none();
-            let unclaimed: Vec<String> =
-                list.items.iter().filter_map(named).filter(nobodys).map(|instance| instance.path()).collect();
+            let unclaimed: Vec<String> = list
+                .items
+                .iter()
+                .filter_map(|raw| named(raw))
+                .filter(nobodys)
+                .map(|instance| instance.path())
+                .collect();
             if unclaimed.is_empty() {
                 return;
             }
@@ -93,13 +98,12 @@ fn kept_in_vain(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, findin
             continue;
         }
         let Some(Ok(object)) = find_name(cx.inputs(), facts, &deletion.plan, item) else { continue };
-        let is_marked = match item.fate {
-            Fate::Spared(Spared::Kept) => true,
+        let is_marked = if item.fate == Fate::Spared(Spared::Kept) {
+            true
+        } else {
             // Claims are read because they hold data; anything else is only told where it was read anyway.
-            _ => {
-                read += 1;
-                facts.metadata(&object).is_some_and(|reading| reading.found().is_some_and(|meta| is_kept(meta, false)))
-            }
+            read += 1;
+            facts.metadata(&object).is_some_and(|reading| reading.found().is_some_and(|meta| is_kept(meta, false)))
         };
         if is_marked {
             kept.push(object);

@@ -227,7 +227,7 @@ fn one_after_the_other(root: &App, other: &App) -> Remedy {
     match self_heal_off(root) {
         SelfHealOff::Command(command) => commands.push(command),
         SelfHealOff::Generator(set) => {
-            before = format!(" ({set} generates both; self-heal is turned off in its template)")
+            before = format!(" ({set} generates both; self-heal is turned off in its template)");
         }
     }
     commands.push(Command::new("argocd app delete").word(root.path()).word("--cascade=false"));
