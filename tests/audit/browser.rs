@@ -164,7 +164,7 @@ async fn page_is_readable_in_a_browser_and_usable_without_a_mouse() {
     assert_eq!(said, json!([]), "the console must stay empty");
 
     run(&client, "document.activeElement.blur(); scrollTo(0, 0)").await;
-    let picture = concat!(env!("CARGO_MANIFEST_DIR"), "/target/audit-page.png");
+    let picture = concat!(env!("CARGO_TARGET_TMPDIR"), "/audit-page.png");
     std::fs::write(picture, client.screenshot().await.unwrap()).unwrap();
     client.close().await.unwrap();
 }

@@ -36,6 +36,12 @@ async fn tree_of_applications_is_judged_by_its_leaves(world: &World) -> Result<(
     let leaf = Application::create(world, "tree-leaf", "tree", &[CASCADE], &shared).await?;
     leaf.sync(&shared).await?;
     let applications = applications(world);
+    // A child without its parent's marker stays when the parent goes.
+    for (parent, name) in [("tree-root", "tree-middle"), ("tree-middle", "tree-leaf")] {
+        let marked =
+            json!({"metadata": {"annotations": {"argocd.argoproj.io/tracking-id": child(name).tracking_id(parent)}}});
+        applications.patch(name, &PatchParams::default(), &Patch::Merge(marked)).await?;
+    }
     eventually("the guard to know the tree", async || {
         applications.delete("tree-root", &dry_run()).await.map(drop).context("nobody else claims anything yet")
     })

@@ -1,7 +1,5 @@
 //! The objects of a stream.
 
-use std::cell::OnceCell;
-
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use serde_saphyr::{Location, Spanned};
@@ -128,22 +126,32 @@ pub fn read(input: usize, text: &str, manifests: &mut Vec<Manifest>, problems: &
     }
 }
 
+/// Where the parts of a document stand.
+enum Tree {
+    NotAsked,
+    Unreadable,
+    Parsed(Spanned<Node>),
+}
+
 /// A document, and where its parts stand once somebody asked. A large list asks for many of its items.
 struct Source<'a> {
     document: Document<'a>,
-    /// Empty where the document does not parse.
-    tree: OnceCell<Option<Spanned<Node>>>,
+    tree: Tree,
 }
 
 impl<'a> Source<'a> {
     fn new(document: Document<'a>) -> Self {
-        Self { document, tree: OnceCell::new() }
+        Self { document, tree: Tree::NotAsked }
     }
 
     /// The object below `items`, and where it begins.
     fn below(&mut self, items: &[usize]) -> Option<(&Node, Location)> {
         let Self { document, tree } = self;
-        tree::below(tree.get_or_init(|| document.tree()).as_ref()?, items)
+        if let Tree::NotAsked = tree {
+            *tree = document.tree().map_or(Tree::Unreadable, Tree::Parsed);
+        }
+        let Tree::Parsed(tree) = tree else { return None };
+        tree::below(tree, items)
     }
 }
 
