@@ -244,8 +244,9 @@ impl Closure<'_> {
             self.take_marked(taker, id, own_key);
         }
         let taker = &mut self.plan.takers[taker];
-        // A valid list that is empty takes nothing, whatever the history.
-        taker.unknown = !holds_something && taker.app.has_history && !taker.app.list_valid();
+        // A valid list that is empty takes nothing, whatever the history. One that was never compared has no list at all.
+        let has_list = taker.app.list_valid() && !taker.app.never_compared;
+        taker.unknown = !holds_something && taker.app.has_history && !has_list;
     }
 
     /// Adds what a cascade takes because it carries the Application's marker, although its list does not hold it.

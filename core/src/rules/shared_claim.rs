@@ -275,7 +275,8 @@ fn is_of_others(cx: &Context<'_>, deletion: &Deletion) -> bool {
 }
 
 fn unknown_claimants(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>) {
-    let apps = deletion.plan.unknown_claimants.iter().filter_map(|id| cx.inventory.app(*id));
+    let mut apps: Vec<&App> = deletion.plan.unknown_claimants.iter().filter_map(|id| cx.inventory.app(*id)).collect();
+    apps.sort_by_cached_key(|app| app.path());
     for (app, scopes) in deletion.scopes_wanted_by(apps) {
         let path = app.path();
         let trouble = app.trouble.as_deref().map(|trouble| format!(" ({trouble})")).unwrap_or_default();

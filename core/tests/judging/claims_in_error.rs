@@ -82,3 +82,17 @@ fn without_a_list_and_a_sync_it_is_an_unknown_claimant_where_it_deploys() {
     refused(&delete(to("shop")), &["argocd/new", "cannot be compared now"]);
     passes(&delete(to("elsewhere")));
 }
+
+#[test]
+fn what_was_synced_but_has_no_comparison_takes_nobody_knows_what() {
+    let delete = |application: Value| World::new([application]).delete(OLD, "alice");
+    let history = json!([{"id": 0, "revision": "a", "deployedAt": "2026-11-01T10:00:00Z"}]);
+    let compared = with(app("old", &[]), "/status/history", history);
+    passes(&delete(compared.clone()));
+    let mut restored = compared;
+    restored["status"].as_object_mut().unwrap().remove("reconciledAt");
+    refused(&delete(restored.clone()), &["argocd/old was synced before, but lists nothing"]);
+    // One that was never synced made nothing.
+    restored["status"].as_object_mut().unwrap().remove("history");
+    passes(&delete(restored));
+}
