@@ -34,6 +34,14 @@ impl GroupKind {
     pub fn is(&self, group: &str, kind: &str) -> bool {
         self.group == group && self.kind == kind
     }
+
+    /// Whether more than the object itself may go when one of this kind goes, so that it has to be followed.
+    pub fn takes_others(&self) -> bool {
+        self.is("", "Namespace")
+            || self.is(ARGO_GROUP, "Application")
+            || self.is(ARGO_GROUP, "ApplicationSet")
+            || self.is("apiextensions.k8s.io", "CustomResourceDefinition")
+    }
 }
 
 /// Short names that people type.

@@ -54,7 +54,7 @@ pub(super) fn find(inputs: Inputs<'_>, plan: &mut Plan) {
 }
 
 fn leads_on(item: &Item) -> bool {
-    item.cluster == LOCAL && item.takes_others() && !matches!(item.fate, Fate::Spared(_))
+    item.cluster == LOCAL && item.kind.takes_others() && !item.fate.is_spared()
 }
 
 fn application(inputs: Inputs<'_>, item: &Item) -> Option<AppId> {

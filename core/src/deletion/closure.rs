@@ -270,7 +270,7 @@ impl Closure<'_> {
     /// is a new reason to look: another one may have the marker, or be about to write it.
     fn follow(&mut self, place: usize, listed_by: Option<AppId>) {
         let item = &self.plan.items[place];
-        if !item.takes_others() || item.via != Via::Cascade || self.followed.contains(&place) {
+        if !item.kind.takes_others() || item.via != Via::Cascade || self.followed.contains(&place) {
             return;
         }
         if item.kind.is(DEFINITIONS.0, DEFINITIONS.1) {
@@ -287,7 +287,7 @@ impl Closure<'_> {
         match fate(self.inputs, self.facts, &self.plan, &self.plan.items[place]) {
             None => self.plan.pending = true,
             Some(fate) => {
-                let goes = !matches!(fate, Fate::Spared(_));
+                let goes = !fate.is_spared();
                 self.plan.items[place].fate = fate;
                 if goes {
                     self.followed.insert(place);

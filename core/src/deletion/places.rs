@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::plan::{Fate, Item, Plan, Via};
+use super::plan::{Item, Plan, Via};
 use crate::{inventory::ClusterId, object::ARGO_GROUP};
 
 /// Namespaces from which a plan takes something, or that it takes.
 pub(super) fn touched(plan: &Plan) -> HashSet<(ClusterId, &str)> {
     let mut touched = HashSet::new();
-    for item in plan.items.iter().filter(|item| !matches!(item.fate, Fate::Spared(_))) {
+    for item in plan.items.iter().filter(|item| !item.fate.is_spared()) {
         if item.kind.is("", "Namespace") {
             touched.extend(item.object.as_ref().map(|object| (item.cluster, object.name.as_str())));
         } else if !item.namespace.is_empty() && !is_root_application(item) {

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     facts::{Facts, Reading},
     inventory::{App, AppId, BuildKeyHasher, ClusterId, Inventory, Key, LOCAL},
-    object::{ARGO_GROUP, GroupKind, ObjectMeta, ObjectRef},
+    object::{GroupKind, ObjectMeta, ObjectRef},
     policy::Policy,
 };
 
@@ -65,6 +65,13 @@ pub enum Fate {
     DeletedAlthough(String),
     /// The cascade passes it by.
     Spared(Spared),
+}
+
+impl Fate {
+    /// Whether the cascade passes it by.
+    pub fn is_spared(&self) -> bool {
+        matches!(self, Self::Spared(_))
+    }
 }
 
 /// Why a cascade passes an object by (sections 1.4 and 3.3 of the Argo CD facts).
@@ -169,17 +176,9 @@ impl Item {
         }
     }
 
-    /// Whether more than itself goes when it goes, or whether that has to be looked at.
-    pub fn takes_others(&self) -> bool {
-        self.kind.is("", "Namespace")
-            || self.kind.is(ARGO_GROUP, "Application")
-            || self.kind.is(ARGO_GROUP, "ApplicationSet")
-            || self.kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
-    }
-
     /// Whether others claim it and nothing spares it.
     pub fn is_contested(&self) -> bool {
-        !self.claimants.is_empty() && !matches!(self.fate, Fate::Spared(_))
+        !self.claimants.is_empty() && !self.fate.is_spared()
     }
 }
 
@@ -240,7 +239,7 @@ impl Plan {
     pub fn namespaces(&self) -> BTreeMap<&str, &Item> {
         self.items
             .iter()
-            .filter(|item| item.cluster == LOCAL && !matches!(item.fate, Fate::Spared(_)))
+            .filter(|item| item.cluster == LOCAL && !item.fate.is_spared())
             .filter_map(|item| {
                 item.object.as_ref().filter(|object| object.is_namespace()).map(|object| (object.name.as_str(), item))
             })

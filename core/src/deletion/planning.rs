@@ -26,7 +26,7 @@ pub fn build(inputs: Inputs<'_>, facts: &mut Facts, root: &Root<'_>, with: &Leav
         }
         let item = &plan.items[place];
         // The closure has decided what takes others along.
-        if item.via != Via::Cascade || item.takes_others() || !needs_decision(inputs, item) {
+        if item.via != Via::Cascade || item.kind.takes_others() || !needs_decision(inputs, item) {
             continue;
         }
         name(inputs, facts, &mut plan, place);

@@ -57,7 +57,7 @@ pub(super) fn fate(inputs: Inputs<'_>, facts: &mut Facts, plan: &Plan, item: &It
     }
     Some(match inputs.live(facts, object)? {
         // What takes others along does so from the moment it is marked for deletion.
-        Reading::Found(meta) if meta.is_terminating() && !item.takes_others() => Fate::Spared(Spared::Terminating),
+        Reading::Found(meta) if meta.is_terminating() && !item.kind.takes_others() => Fate::Spared(Spared::Terminating),
         Reading::Found(meta) => spared_by(inputs, plan, item, &meta).map_or(Fate::Deleted, |reason| match reason {
             Spared::OtherMarker(_) | Spared::NoMarker => unless_busy(reason),
             always => Fate::Spared(always),

@@ -43,7 +43,7 @@ pub(super) fn read_for_unknown_claimants(
         let mut out = 0;
         for place in 0..plan.items.len() {
             let item = &plan.items[place];
-            if item.cluster != cluster || *item.namespace != *namespace || matches!(item.fate, Fate::Spared(_)) {
+            if item.cluster != cluster || *item.namespace != *namespace || item.fate.is_spared() {
                 continue;
             }
             if item.via != Via::Cascade || item.fate != Fate::Deleted || facts.is_spent() || out == PROBES {

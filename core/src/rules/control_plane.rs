@@ -13,7 +13,7 @@ use crate::{
         control_plane::{CLUSTER_SECRET, DEFINITION, META, NAMESPACE},
     },
     decision::{Finding, Severity},
-    deletion::{Deletion, Fate, Item, Via, find_name},
+    deletion::{Deletion, Item, Via, find_name},
     facts::{Facts, Reading},
     inventory::{App, AppId, LOCAL},
     namespace::approval::{Approval, Problem, remedies},
@@ -47,7 +47,7 @@ impl Rule for ControlPlane {
         }
         let before = findings.len();
         for item in deletion.plan.items.iter().filter(|item| item.cluster == LOCAL) {
-            if matches!(item.fate, Fate::Spared(_)) {
+            if item.fate.is_spared() {
                 continue;
             }
             if item.via == Via::Root && item.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {

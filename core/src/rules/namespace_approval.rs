@@ -8,7 +8,7 @@ use crate::{
         namespace_approval::{APPROVED, CONTENT, META, NOT_APPROVED, NOT_READ, OBSTACLE},
     },
     decision::{Evidence, Finding, Severity},
-    deletion::{Deletion, Fate, Item, Stored, Via},
+    deletion::{Deletion, Item, Stored, Via},
     facts::{Facts, Reading},
     inventory::LOCAL,
     namespace::{
@@ -43,7 +43,7 @@ impl Rule for NamespaceApproval {
         let before = findings.len();
         let mut looked_into = 0;
         for item in &deletion.plan.items {
-            if !item.kind.is("", "Namespace") || matches!(item.fate, Fate::Spared(_)) {
+            if !item.kind.is("", "Namespace") || item.fate.is_spared() {
                 continue;
             }
             if item.cluster != LOCAL {

@@ -22,7 +22,7 @@ use crate::{
         runtime_dependency::{META, NOT_READ, RIGHTS_LOST},
     },
     decision::{Finding, Severity},
-    deletion::{Deletion, Explanation, Fate, Item, Plan, confirm},
+    deletion::{Deletion, Explanation, Item, Plan, confirm},
     facts::Facts,
     inventory::{App, LOCAL},
     object::ObjectRef,
@@ -144,16 +144,17 @@ impl<'c, 'r> Going<'c, 'r> {
 
     /// Objects of this cluster that go and are not swept away with all that could use them.
     fn items(&self) -> impl Iterator<Item = &'c Item> {
-        self.plan().items.iter().filter(|item| {
-            item.cluster == LOCAL && !matches!(item.fate, Fate::Spared(_)) && !self.sweeps(&item.namespace)
-        })
+        self.plan()
+            .items
+            .iter()
+            .filter(|item| item.cluster == LOCAL && !item.fate.is_spared() && !self.sweeps(&item.namespace))
     }
 
     /// Whether an object goes; `None` while an answer is out.
     fn takes(&self, facts: &mut Facts, object: &ObjectRef) -> Option<bool> {
         let key = self.cx.inventory.key_of(LOCAL, object);
         if let Some(item) = self.plan().item(key) {
-            return Some(!matches!(confirm(self.cx.inputs(), facts, self.plan(), item, object)?, Fate::Spared(_)));
+            return Some(!confirm(self.cx.inputs(), facts, self.plan(), item, object)?.is_spared());
         }
         // A prune arrives object by object; the list of the Application that prunes tells what else goes.
         let Explanation::Prune(id) = self.deletion.explanation else { return Some(false) };

@@ -110,7 +110,7 @@ fn kept_in_vain(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, findin
         }
     }
     let Some(first) = kept.first() else { return };
-    let more = if kept.len() > 1 { format!(" (and {} more)", kept.len() - 1) } else { String::new() };
+    let more = and_more(&kept);
     let summary = "what is marked to be kept goes with its Namespace";
     findings.push(
         Finding::new(&UNCLAIMED, Severity::Warn, first.clone(), summary)
@@ -120,7 +120,7 @@ fn kept_in_vain(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, findin
 
 /// Custom resources wait for their finalizers, and the controller that takes those away goes in the same cascade.
 fn finalizers(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, findings: &mut Vec<Finding>) {
-    let goes = |item: &&Item| item.cluster == LOCAL && !matches!(item.fate, Fate::Spared(_));
+    let goes = |item: &&Item| item.cluster == LOCAL && !item.fate.is_spared();
     let items = || deletion.plan.items.iter().filter(goes).filter(|item| item.via == Via::Cascade);
     let is_workload = |item: &&Item| {
         item.kind.group == "apps" && ["Deployment", "StatefulSet", "DaemonSet"].contains(&item.kind.kind.as_str())
@@ -146,13 +146,18 @@ fn finalizers(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, findings
     }
     held.sort();
     let Some((object, finalizer)) = held.first() else { return };
-    let more = if held.len() > 1 { format!(" (and {} more)", held.len() - 1) } else { String::new() };
+    let more = and_more(&held);
     let summary = "a delete hangs where the controller of a finalizer goes in the same cascade";
     findings.push(
         Finding::new(&FINALIZER, Severity::Warn, object.clone(), summary)
             .detail(format!("{object}{more} hangs on {finalizer} if its controller goes in the same cascade"))
             .remedy("delete the custom resources first and wait until they are gone, then the Application"),
     );
+}
+
+/// What follows the first of several.
+fn and_more<T>(all: &[T]) -> String {
+    if all.len() > 1 { format!(" (and {} more)", all.len() - 1) } else { String::new() }
 }
 
 /// Whether a controller of the cluster's own has to take it away. Those of Kubernetes and of Argo CD stay.

@@ -24,7 +24,7 @@ use crate::{
     facts::{Facts, Reading},
     inventory::{App, AppId, Key, LOCAL},
     namespace::approval::{problems_at_delete, remedies},
-    object::{ARGO_GROUP, ObjectMeta, ObjectRef},
+    object::{ObjectMeta, ObjectRef},
     policy::{Mode, Scope, Scopes, namespace_of},
     remedy::{Command, Remedy, type_and_name},
     rules::Context,
@@ -61,7 +61,7 @@ impl Pruning<'_, '_> {
     fn object(&mut self, facts: &mut Facts, object: &ObjectRef, findings: &mut Vec<Finding>) {
         let key = self.cx.inventory.key_of(self.app.cluster, object);
         let claimants = self.claimants(key);
-        let follows = takes_others(object);
+        let follows = object.kind.takes_others();
         if (claimants.is_empty() && !follows) || (self.is_here() && !self.is_pruned(facts, object)) {
             return;
         }
@@ -245,11 +245,4 @@ fn keep(object: &ObjectRef) -> Remedy {
             .words(["annotate", &type_and_name(object), "--overwrite"])
             .word(format!("{SYNC_OPTIONS}=Prune=false")),
     )
-}
-
-/// Kinds of which a prune takes more than the object.
-fn takes_others(object: &ObjectRef) -> bool {
-    object.is_namespace()
-        || object.kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
-        || (object.kind.group == ARGO_GROUP && ["Application", "ApplicationSet"].contains(&&*object.kind.kind))
 }
