@@ -124,6 +124,16 @@ impl<T> Reading<T> {
     pub fn found(&self) -> Option<&T> {
         if let Self::Found(value) = self { Some(value) } else { None }
     }
+
+    /// What `change` makes of the value, if it was found.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Reading<U> {
+        match self {
+            Self::Found(value) => Reading::Found(change(value)),
+            Self::NotFound => Reading::NotFound,
+            Self::Unreadable(reason) => Reading::Unreadable(reason),
+            Self::Forbidden(reason) => Reading::Forbidden(reason),
+        }
+    }
 }
 
 /// The objects of a list.

@@ -191,3 +191,44 @@ fn plan_names_the_finalizers_that_may_hang_and_those_alone() {
     assert!(hanging.contains("Ingress streaming/by-hand: ") && hanging.matches("/front").count() == 1, "{text}");
     assert!(!hanging.contains("resources-finalizer") && !hanging.contains("pvc-protection"), "{text}");
 }
+
+#[test]
+fn plan_tells_what_goes_without_being_listed_and_what_is_listed_without_being_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "backups.example.com", "uid": "d"}, "spec": {"group": "example.com", "scope": "Namespaced",
+            "names": {"kind": "Backup", "plural": "backups"}, "versions": [{"name": "v1", "served": true, "storage": true}]}});
+    let object = |api: &str, kind: &str, name: &str, more: serde_json::Value| {
+        let mut object = json!({"apiVersion": api, "kind": kind, "metadata": {"name": name, "namespace": "streaming"}});
+        for (key, value) in more.as_object().unwrap() {
+            object[key] = value.clone();
+        }
+        object
+    };
+    let items = json!([
+        application("shop", &[("ConfigMap", "gone")]),
+        definition,
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "streaming", "uid": "u"}},
+        object("example.com/v1", "Backup", "nightly", json!({})),
+        object("v1", "PersistentVolumeClaim", "data", json!({"status": {"phase": "Bound"}})),
+        object("v1", "PersistentVolumeClaim", "waiting", json!({"status": {"phase": "Pending"}})),
+        object("v1", "Service", "front", json!({"spec": {"type": "LoadBalancer"}})),
+        object("v1", "Service", "inside", json!({"spec": {"type": "ClusterIP"}})),
+    ]);
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
+    let snapshot = file(folder.path(), "cluster.json", &list.to_string());
+    let plan = |kind: &str, name: &str| {
+        stdout(&guard(&["plan", kind, name, "--snapshot", snapshot.to_str().unwrap(), "--now", NOW]))
+    };
+    let goes = "although no Application lists it:\n";
+    let text = plan("ns", "streaming");
+    assert!(
+        text.contains(&format!("{goes}  PersistentVolumeClaim streaming/data\n  Service streaming/front\n\n")),
+        "{text}"
+    );
+    let text = plan("crd", "backups.example.com");
+    assert!(text.contains(&format!("{goes}  Backup streaming/nightly\n")), "{text}");
+    let text = plan("app", "shop");
+    assert!(text.contains("1 deleted, 0 contested, 0 spared, 1 absent\n"), "{text}");
+    assert!(text.contains("ConfigMap streaming/gone  absent  (it was not found, "), "{text}");
+}

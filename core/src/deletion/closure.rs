@@ -307,7 +307,7 @@ impl Closure<'_> {
             Fate::Spared(Spared::NoMarker) => busy(&last.app).is_some(),
             Fate::Spared(Spared::Kept) => !last.app.keeps_objects,
             Fate::Spared(Spared::Owned(_) | Spared::Definition | Spared::Terminating | Spared::Gone) => false,
-            Fate::Spared(Spared::TakenOver(_)) | Fate::Deleted | Fate::DeletedAlthough(_) => true,
+            Fate::Spared(Spared::TakenOver(_)) | Fate::Deleted | Fate::DeletedAlthough(_) | Fate::Absent => true,
         }
     }
 

@@ -5,6 +5,7 @@ mod certainty;
 mod claimants;
 mod closure;
 mod explanation;
+mod instances;
 mod names;
 mod places;
 mod plan;
@@ -22,6 +23,7 @@ use self::explanation::{Admitted, explain, manager, siblings};
 pub use self::{
     closure::{MAX_ITEMS, Root, RootApplication},
     explanation::{Explanation, is_sync_identity},
+    instances::{Unlisted, defined_by, unlisted_instances},
     names::find_name,
     plan::{Fate, Inputs, Item, Leaving, Plan, Spared, Taker, Via},
     planning::build,

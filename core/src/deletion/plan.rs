@@ -63,11 +63,16 @@ pub enum Fate {
     Deleted,
     /// It goes although it looked as if it might be spared, for this reason.
     DeletedAlthough(String),
+    /// It was not found, but an Application lists it as Synced. List and read contradict, so it counts as what goes.
+    Absent,
     /// The cascade passes it by.
     Spared(Spared),
 }
 
 impl Fate {
+    /// Why what was not found counts all the same.
+    pub(crate) const ABSENT: &'static str = "it was not found, but an Application lists it as Synced";
+
     /// Whether the cascade passes it by.
     pub fn is_spared(&self) -> bool {
         matches!(self, Self::Spared(_))
@@ -165,13 +170,15 @@ impl Item {
         ObjectRef::new(&self.kind.group, &self.kind.kind, &self.namespace, name)
     }
 
-    /// What happens to it, in the word that people read (`deleted`, `spared` or `contested`), and why; the reason is empty
-    /// where there is nothing to explain.
+    /// What happens to it, in the word that people read (`deleted`, `spared`, `contested` or `absent`), and why; the reason
+    /// is empty where there is nothing to explain.
     pub fn outcome(&self) -> (&'static str, String) {
         let fate = if self.claimants.is_empty() { "deleted" } else { "contested" };
         match &self.fate {
             Fate::Spared(reason) => ("spared", reason.to_string()),
             Fate::DeletedAlthough(why) => (fate, why.clone()),
+            Fate::Absent if self.claimants.is_empty() => ("absent", Fate::ABSENT.to_owned()),
+            Fate::Absent => (fate, Fate::ABSENT.to_owned()),
             Fate::Deleted => (fate, String::new()),
         }
     }

@@ -62,9 +62,7 @@ pub(super) fn fate(inputs: Inputs<'_>, facts: &mut Facts, plan: &Plan, item: &It
             Spared::OtherMarker(_) | Spared::NoMarker => unless_busy(reason),
             always => Fate::Spared(always),
         }),
-        Reading::NotFound if listed_as_synced(inputs, item) => {
-            Fate::DeletedAlthough("it was not found, but an Application lists it as Synced".to_owned())
-        }
+        Reading::NotFound if listed_as_synced(inputs, item) => Fate::Absent,
         Reading::NotFound => Fate::Spared(Spared::Gone),
         Reading::Forbidden(reason) => by_lists(unread(&reason)),
         Reading::Unreadable(reason) => unread(&reason),

@@ -51,7 +51,7 @@ pub(super) fn read_for_unknown_claimants(
             }
             name(inputs, facts, plan, place);
             match fate(inputs, facts, plan, &plan.items[place]) {
-                Some(Fate::Deleted | Fate::DeletedAlthough(_)) => break,
+                Some(Fate::Deleted | Fate::DeletedAlthough(_) | Fate::Absent) => break,
                 Some(fate) => settle(facts, plan, place, fate),
                 None => {
                     plan.pending = true;

@@ -65,7 +65,7 @@ pub struct SharedObject {
     /// The Application whose marker the live object carries, `nobody`, or why that is not known.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub held_by: String,
-    /// What happens to it if the first side is deleted now: `deleted`, `spared` or `contested`.
+    /// What happens to it if the first side is deleted now: `deleted`, `spared`, `contested` or `absent`.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub fate: &'static str,
     /// Why it is spared, or why it is deleted although it looks spared.

@@ -42,6 +42,7 @@ impl Rule for NamespaceApproval {
         }
         let before = findings.len();
         let mut looked_into = 0;
+        let few = deletion.plan.namespaces().len() <= LOOKED_INTO;
         for item in &deletion.plan.items {
             if !item.kind.is("", "Namespace") || item.fate.is_spared() {
                 continue;
@@ -62,7 +63,7 @@ impl Rule for NamespaceApproval {
                     let mut refusal = judge(cx, deletion, &object, &meta);
                     // Whoever deletes many Namespaces at once is not kept waiting for what is in each of them.
                     let reading = looked_into < LOOKED_INTO || cx.thorough;
-                    if reading && (refusal.is_some() || (item.via == Via::Root && deletion.root)) {
+                    if reading && (refusal.is_some() || (deletion.root && (few || item.via == Via::Root))) {
                         looked_into += 1;
                         look_into(cx, facts, deletion, &meta, refusal.as_mut(), findings);
                     }
@@ -173,7 +174,14 @@ fn look_into(
     let Some(content) = content::survey(cx.inventory, facts, meta, raw, cx.thorough) else {
         return;
     };
-    findings.extend(content.obstacles().into_iter().map(|line| warning(&OBSTACLE, line)));
+    // Whoever deletes something else hears only of the data and the addresses that go with an approved Namespace.
+    let is_part = refusal.is_none() && deletion.object != object;
+    if is_part && content.precious.is_empty() && content.bound_volumes.is_some() && content.load_balancers.is_some() {
+        return;
+    }
+    if !is_part {
+        findings.extend(content.obstacles().into_iter().map(|line| warning(&OBSTACLE, line)));
+    }
     if let Some(refusal) = refusal {
         refusal.notes = content.notes(&meta.name);
         return;

@@ -15,7 +15,7 @@ use crate::{
         shared_claim::{CLAIMED, META, OWN_PRUNE, STALE, TOO_LARGE, UNKNOWN},
     },
     decision::{Finding, Severity},
-    deletion::{Deletion, Explanation, Fate, Item, MAX_ITEMS, Via, is_sync_identity},
+    deletion::{Deletion, Explanation, Item, MAX_ITEMS, Via, is_sync_identity},
     facts::Facts,
     inventory::{App, AppId, AppSet},
     object::{ARGO_GROUP, ObjectRef},
@@ -134,7 +134,8 @@ fn single(cx: &Context<'_>, deletion: &Deletion, item: &Item) -> Finding {
     if !others.is_empty() {
         detail = format!("{detail} (it would go with {})", others.join(", "));
     }
-    if let Fate::DeletedAlthough(why) = &item.fate {
+    let (_, why) = item.outcome();
+    if !why.is_empty() {
         detail = format!("{detail}; {why}");
     }
     let mut finding = Finding::new(&CLAIMED, Severity::Deny, object, summary(deletion)).detail(detail);

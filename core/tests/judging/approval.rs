@@ -562,7 +562,7 @@ fn refusal_says_what_would_go_and_what_would_hang() {
         &response,
         &[
             "argocd/shop",
-            "1 running Pod, 1 bound PersistentVolumeClaim, 1 LoadBalancer, 1 Ingress",
+            "1 bound PersistentVolumeClaim (data), 1 LoadBalancer (web), 1 running Pod, 1 Ingress",
             "Ingress shop/web waits for the AWS Load Balancer Controller",
             "Job shop/migrate waits for Argo CD",
             "API v1beta1.metrics.k8s.io is not available",
@@ -584,7 +584,7 @@ fn whoever_may_delete_is_warned_of_what_goes_and_what_hangs() {
             "[namespace-approval] Job shop/migrate waits for Argo CD (argocd.argoproj.io/hook-finalizer)",
             "[namespace-approval] Ingress shop/web waits for the AWS Load Balancer Controller (ingress.k8s.aws/resources)",
             "[namespace-approval] it stays Terminating while API v1beta1.metrics.k8s.io is not available",
-            "[namespace-approval] Namespace shop takes 1 running Pod, 1 bound PersistentVolumeClaim, 1 LoadBalancer, 1 Ingress along",
+            "[namespace-approval] Namespace shop takes along 1 bound PersistentVolumeClaim (data), 1 LoadBalancer (web), …",
         ]
     );
     assert!(response.warnings.iter().all(|warning| warning.chars().count() <= 120));
@@ -598,6 +598,25 @@ fn approved_namespace_without_content_is_answered_with_evidence_alone() {
     assert_eq!(lists, 6);
     assert_eq!(response.audit_annotations.get("decision").map(String::as_str), Some("allow"));
     assert_eq!(response.audit_annotations.get("approved-by").map(String::as_str), Some("alice"));
+}
+
+#[test]
+fn what_an_approved_namespace_in_a_cascade_takes_along_is_said_at_the_root() {
+    let app = application("shop", &["shop"]);
+    let mut world = vec![app.clone(), tracked(approved("shop"), "shop")];
+    world.extend(content("shop"));
+    let response = delete("bob", &app, &world, &enforced());
+    assert!(response.allowed, "{}", said(&response));
+    assert!(
+        said(&response).contains("1 bound persistentvolumeclaim (data), 1 loadbalancer (web)"),
+        "{}",
+        said(&response)
+    );
+    // Whoever deletes it below was told at the root.
+    let began =
+        [terminating(application("shop", &["shop"]), "2026-11-29T11:49:00Z"), tracked(approved("shop"), "shop")];
+    let world: Vec<Value> = began.into_iter().chain(content("shop")).collect();
+    silent(&delete(CONTROLLER, &world[1], &world, &enforced()));
 }
 
 #[test]

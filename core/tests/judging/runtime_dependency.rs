@@ -244,7 +244,7 @@ fn pods_whose_namespace_goes_too_lose_nothing() {
     ]);
     passes(&world.delete(ROOT, "alice"));
     // Whoever deletes it directly hears what goes with it, and nothing of what would be lost.
-    warned(&world.delete("Namespace flink", "bob"), &["Namespace flink takes 1 running Pod along"]);
+    warned(&world.delete("Namespace flink", "bob"), &["Namespace flink takes along 1 running Pod"]);
 }
 
 #[test]

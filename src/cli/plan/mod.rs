@@ -1,6 +1,7 @@
 //! `plan`: shows what a delete would take along, which Applications claim it, what is spared, and what would hang.
 
 mod tree;
+mod unlisted;
 
 use std::{collections::BTreeSet, process::ExitCode};
 
@@ -17,12 +18,11 @@ use super::{
 };
 use cascade_guard_core::{
     admission::{Request, decode, delete_review},
-    argo::application::CASCADE_FINALIZERS,
     decision::{Decision, Effect, render},
     deletion::{Deletion, Item, Plan},
-    inventory::{Inventory, LOCAL},
+    inventory::Inventory,
     judge::Verdict,
-    namespace::{content::HeldObject, finalizers::known},
+    namespace::content::{HeldObject, NotRead},
     object::ObjectRef,
 };
 
@@ -50,7 +50,7 @@ pub struct Row {
     pub object: ObjectRef,
     /// Cluster it is on.
     pub cluster: String,
-    /// `deleted`, `spared` or `contested`.
+    /// `deleted`, `spared`, `contested`, or `absent` for what an Application lists but nobody found.
     pub fate: &'static str,
     /// Why it is spared, or why it is not although it looks so.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -90,6 +90,13 @@ pub struct Report {
     /// What may stay because somebody has to remove a finalizer, in the Namespaces that would go as well.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hanging: Vec<HeldObject>,
+    /// What goes although no Application lists it: instances of a definition, and in Namespaces what holds data or has an
+    /// address that others know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unclaimed: Vec<ObjectRef>,
+    /// What could not be read, so that nobody knows what of it goes, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_read: Vec<NotRead>,
     /// Applications never compared that may want some of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown_claimants: Vec<String>,
@@ -123,7 +130,10 @@ async fn show(args: &Args) -> anyhow::Result<ExitCode> {
     let Verdict { decision, deletion } =
         thorough::judge(&request, &opened.inventory, &opened.policy, &opened, args.input.now()).await;
     let mut report = report(&request, &decision, deletion.as_ref(), &opened.inventory);
-    report.hanging = hanging(&report.objects, &opened).await;
+    if let Some(deletion) = &deletion {
+        let unlisted = unlisted::find(&report.objects, deletion, &json, &opened).await;
+        (report.hanging, report.unclaimed, report.not_read) = (unlisted.hanging, unlisted.unclaimed, unlisted.not_read);
+    }
     match args.output {
         Format::Table => {
             output::line(tree::draw(&report, deletion.as_ref().map(|deletion| &deletion.plan)).trim_end())?;
@@ -131,39 +141,6 @@ async fn show(args: &Args) -> anyhow::Result<ExitCode> {
         Format::Json | Format::Yaml => output::structured(args.output, &report)?,
     }
     Ok(ExitCode::from(u8::from(!report.allowed)))
-}
-
-/// At most this many Namespaces are surveyed.
-const MAX_NAMESPACES: usize = 50;
-
-/// Finds the objects that a finalizer may hold: objects of the plan, and objects in its Namespaces that no Application
-/// lists. Finalizers of a cascade are left out, because Argo CD removes them at the end of the cascade that is planned
-/// here.
-async fn hanging(rows: &[Row], opened: &OpenedInput) -> Vec<HeldObject> {
-    let going = || rows.iter().filter(|row| row.fate != "spared");
-    let held = |row: &Row, finalizer: &String| HeldObject {
-        object: row.object.clone(),
-        finalizer: finalizer.clone(),
-        known: known(finalizer),
-    };
-    let mut found: Vec<HeldObject> =
-        going().flat_map(|row| row.finalizers.iter().map(move |finalizer| held(row, finalizer))).collect();
-    let local = opened.inventory.cluster_name(LOCAL);
-    let namespaces = going().filter(|row| row.object.is_namespace() && row.cluster == local);
-    for (place, row) in namespaces.enumerate() {
-        if place == MAX_NAMESPACES {
-            output::note(&format!("what may hang was looked for in {MAX_NAMESPACES} Namespaces only"));
-            break;
-        }
-        let Some(meta) = opened.inventory.namespace(&row.object.name) else { continue };
-        let content = thorough::namespace_content(meta, &opened.inventory, opened).await.unwrap_or_default();
-        let new = content.held.into_iter().filter(|held| !found.contains(held)).collect::<Vec<_>>();
-        found.extend(new);
-    }
-    let cascade =
-        |held: &HeldObject| held.object.is_application() && CASCADE_FINALIZERS.contains(&held.finalizer.as_str());
-    found.retain(|held| held.hangs() && !cascade(held));
-    found
 }
 
 fn report(request: &Request<'_>, decision: &Decision, deletion: Option<&Deletion>, inventory: &Inventory) -> Report {
@@ -197,6 +174,8 @@ fn report(request: &Request<'_>, decision: &Decision, deletion: Option<&Deletion
             .map(|plan| plan.items.iter().map(|item| row(plan, item, inventory)).collect())
             .unwrap_or_default(),
         hanging: Vec::new(),
+        unclaimed: Vec::new(),
+        not_read: Vec::new(),
         unknown_claimants: plan
             .map(|plan| plan.unknown_claimants.iter().filter_map(path).collect())
             .unwrap_or_default(),

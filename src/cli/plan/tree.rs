@@ -10,14 +10,27 @@ pub(super) fn draw(report: &Report, plan: Option<&Plan>) -> String {
     let verdict = if report.allowed { "would be admitted" } else { "would be refused" };
     let _ = writeln!(text, "Deleting {} as {} {verdict}.", report.object, report.user);
     let count = |fate: &str| report.objects.iter().filter(|row| row.fate == fate).count();
-    let _ =
-        writeln!(text, "{} deleted, {} contested, {} spared\n", count("deleted"), count("contested"), count("spared"));
+    let (deleted, contested, spared, absent) = (count("deleted"), count("contested"), count("spared"), count("absent"));
+    let absent = if absent > 0 { format!(", {absent} absent") } else { String::new() };
+    let _ = writeln!(text, "{deleted} deleted, {contested} contested, {spared} spared{absent}\n");
     if let Some(plan) = plan {
         let mut drawn = vec![false; plan.items.len()];
         branch(&mut text, report, plan, 0, "", "", &mut drawn);
     }
     if !report.unknown_claimants.is_empty() {
         let _ = writeln!(text, "\nNever compared, may claim any of it: {}", report.unknown_claimants.join(", "));
+    }
+    if !report.unclaimed.is_empty() {
+        text.push_str("\nGoes as well, although no Application lists it:\n");
+        for object in &report.unclaimed {
+            let _ = writeln!(text, "  {object}");
+        }
+    }
+    if !report.not_read.is_empty() {
+        text.push_str("\nNot read, so that nobody knows what of it goes:\n");
+        for unread in &report.not_read {
+            let _ = writeln!(text, "  {} ({})", unread.what, unread.why);
+        }
     }
     if !report.hanging.is_empty() {
         text.push_str("\nMay hang, because somebody has to remove a finalizer:\n");
@@ -54,6 +67,7 @@ fn branch(text: &mut String, report: &Report, plan: &Plan, place: usize, lead: &
     let mark = match row.fate {
         "spared" => "  spared",
         "contested" => "  CONTESTED",
+        "absent" => "  absent",
         _ => "",
     };
     let _ = writeln!(text, "{lead}{name}{mark}{notes}");

@@ -7,19 +7,28 @@ use super::{Content, Count, HeldObject};
 
 /// At most this many names are given. The others are counted.
 const NAMED: usize = 3;
+/// So long may a line be that goes into a warning, beside the name of the rule.
+const LINE: usize = 98;
 
 impl Content {
-    /// Counts the objects in use that somebody may miss; empty if there are none.
-    fn in_use(&self) -> String {
+    /// Counts the objects in use that somebody may miss, what holds data first.
+    fn in_use(&self) -> Vec<String> {
         let kinds = [
-            (self.running_pods, "running Pod"),
-            (self.bound_volumes, "bound PersistentVolumeClaim"),
-            (self.load_balancers, "LoadBalancer"),
-            (self.ingresses, "Ingress"),
+            (self.bound_volumes, "bound PersistentVolumeClaim", "PersistentVolumeClaim"),
+            (self.load_balancers, "LoadBalancer", "Service"),
+            (self.running_pods, "running Pod", ""),
+            (self.ingresses, "Ingress", ""),
         ];
-        let counted: Vec<String> =
-            kinds.iter().filter_map(|(count, what)| count.filter(|count| count.number > 0)?.of(what).into()).collect();
-        counted.join(", ")
+        let counted = kinds.iter().filter_map(|(count, what, kind)| {
+            let count = count.filter(|count| count.number > 0)?;
+            let name = self.precious.iter().find(|object| object.kind.kind == *kind);
+            let example = if count.number > 1 { "such as " } else { "" };
+            Some(match name {
+                Some(object) => format!("{} ({example}{})", count.of(what), object.name),
+                None => count.of(what),
+            })
+        });
+        counted.collect()
     }
 
     /// Lines below the refusal of a Namespace: which Applications use it, what runs there, what would hang.
@@ -35,7 +44,7 @@ impl Content {
         }
         let in_use = self.in_use();
         if !in_use.is_empty() {
-            notes.push(format!("In {namespace}: {in_use}"));
+            notes.push(format!("In {namespace}: {}", in_use.join(", ")));
         }
         notes.extend(self.hanging().into_iter().map(|line| format!("May hang: {line}")));
         notes.extend(self.unavailable().map(|line| format!("Would hang: {line}")));
@@ -53,7 +62,13 @@ impl Content {
     /// What goes with the Namespace, for a warning to whoever may delete it; `None` if nothing is there.
     pub fn taken_along(&self, namespace: &str) -> Option<String> {
         let in_use = self.in_use();
-        (!in_use.is_empty()).then(|| format!("Namespace {namespace} takes {in_use} along"))
+        // A warning is short. What holds data stands first, so that only what matters less has to be left out.
+        let line = |shown: usize| {
+            let more = if shown < in_use.len() { ", …" } else { "" };
+            format!("Namespace {namespace} takes along {}{more}", in_use[..shown].join(", "))
+        };
+        let fits = |shown: &usize| line(*shown).chars().count() <= LINE;
+        (!in_use.is_empty()).then(|| line((1..=in_use.len()).rev().find(fits).unwrap_or(1)))
     }
 
     /// What was not read, for a warning; `None` if everything was.

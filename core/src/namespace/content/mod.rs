@@ -91,6 +91,8 @@ pub struct Content {
     pub load_balancers: Option<Count>,
     /// Ingresses.
     pub ingresses: Option<Count>,
+    /// Those PersistentVolumeClaims and LoadBalancers: with them go data, and addresses that others know.
+    pub precious: Vec<ObjectRef>,
     /// Objects that stay until somebody removes a finalizer.
     pub held: Vec<HeldObject>,
     /// API services that are not available. While one of them is not, nobody can tell whether the Namespace is empty.
@@ -155,12 +157,14 @@ pub fn survey(
     let mut content = Content::default();
     add_applications(inventory, namespace, &mut content);
     add_namespace(meta, raw, &mut content);
-    content.running_pods = pods.counted(&mut content, "Pods", |_| true);
-    content.bound_volumes =
-        volumes.counted(&mut content, "PersistentVolumeClaims", |listed| listed.status.phase == "Bound");
-    content.load_balancers = services.counted(&mut content, "Services", |listed| listed.spec.kind == "LoadBalancer");
-    content.ingresses = ingresses.counted(&mut content, "Ingresses", |_| true);
-    jobs.counted(&mut content, "Jobs", |_| true);
+    let any = |_: &ListedObject| true;
+    content.running_pods = pods.counted(&mut content, "Pods", any).map(|(count, _)| count);
+    let bound = |listed: &ListedObject| listed.status.phase == "Bound";
+    content.bound_volumes = volumes.precious(&mut content, "PersistentVolumeClaims", bound);
+    let balances = |listed: &ListedObject| listed.spec.kind == "LoadBalancer";
+    content.load_balancers = services.precious(&mut content, "Services", balances);
+    content.ingresses = ingresses.counted(&mut content, "Ingresses", any).map(|(count, _)| count);
+    jobs.counted(&mut content, "Jobs", any);
     add_unavailable_apis(&apis, &mut content);
     for (kind, reading) in customs {
         add_custom_resources(kind, reading?, &mut content);
@@ -311,19 +315,33 @@ impl Objects {
         objects.ok()
     }
 
-    /// Counts those that `counts`, and notes every finalizer.
-    fn counted(self, content: &mut Content, what: &str, counts: impl Fn(&ListedObject) -> bool) -> Option<Count> {
-        let objects = self.objects(content, what)?;
-        for listed in &objects {
+    /// Those that `counts`, and their number; notes every finalizer.
+    fn counted(
+        &self,
+        content: &mut Content,
+        what: &str,
+        counts: impl Fn(&ListedObject) -> bool,
+    ) -> Option<(Count, Vec<ObjectRef>)> {
+        let mut counted = Vec::new();
+        for listed in self.objects(content, what)? {
             let meta = &listed.metadata;
             let object = ObjectRef::new(&self.kind.group, &self.kind.kind, &meta.namespace, &meta.name);
             for finalizer in &meta.finalizers {
                 content.hold(object.clone(), finalizer);
             }
+            if counts(&listed) {
+                counted.push(object);
+            }
         }
-        let number = objects.iter().filter(|listed| counts(listed)).count();
         let more = matches!(&self.reading, Reading::Found(listed) if !listed.complete);
-        Some(Count { number, more })
+        Some((Count { number: counted.len(), more }, counted))
+    }
+
+    /// The number of those that `counts`; their names are kept.
+    fn precious(&self, content: &mut Content, what: &str, counts: impl Fn(&ListedObject) -> bool) -> Option<Count> {
+        let (count, objects) = self.counted(content, what, counts)?;
+        content.precious.extend(objects);
+        Some(count)
     }
 }
 

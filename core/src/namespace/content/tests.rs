@@ -78,7 +78,7 @@ fn what_runs_and_what_would_hang_is_counted_and_named() {
         content.notes("shop"),
         [
             "In shop: 3 claimed objects of argocd/flink",
-            "In shop: 2 running Pods, 1 bound PersistentVolumeClaim, 1 LoadBalancer, 2 Ingresses",
+            "In shop: 1 bound PersistentVolumeClaim (data), 1 LoadBalancer (web), 2 running Pods, 2 Ingresses",
             "May hang: Job shop/migrate waits for Argo CD (argocd.argoproj.io/hook-finalizer)",
             "May hang: Namespace shop waits for Rancher (controller.cattle.io/namespace-auth)",
             "May hang: FlinkDeployment shop/jobs waits for the Flink Kubernetes operator (flinkdeployments.flink.apache.org/finalizer)",
@@ -91,7 +91,7 @@ fn what_runs_and_what_would_hang_is_counted_and_named() {
     assert_eq!(content.held.iter().filter(|held| !held.hangs()).count(), 1, "pvc-protection is no obstacle");
     assert_eq!(
         content.taken_along("shop").unwrap(),
-        "Namespace shop takes 2 running Pods, 1 bound PersistentVolumeClaim, 1 LoadBalancer, 2 Ingresses along"
+        "Namespace shop takes along 1 bound PersistentVolumeClaim (data), 1 LoadBalancer (web), …"
     );
 }
 

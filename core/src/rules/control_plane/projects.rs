@@ -43,7 +43,7 @@ pub(super) fn project(
     }
     match confirm(cx.inputs(), facts, &deletion.plan, item, &object) {
         None | Some(Fate::Spared(_)) => return,
-        Some(Fate::Deleted | Fate::DeletedAlthough(_)) => {}
+        Some(Fate::Deleted | Fate::DeletedAlthough(_) | Fate::Absent) => {}
     }
     // What the pruning Application lists it applies in the same sync, with another project if Git says so.
     let pruning = deletion.pruning(cx.inventory);

@@ -1,23 +1,18 @@
 //! What goes although no Application claims it, and what will not go: said as warnings, because nobody else says it.
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use crate::{
     argo::sync_options::is_kept,
     catalog::shared_claim::{FINALIZER, UNCLAIMED},
     decision::{Finding, Severity},
-    deletion::{Deletion, Fate, Item, Spared, Via, find_name},
-    facts::{Facts, ListQuestion, Listing, Reading},
+    deletion::{Deletion, Fate, Item, Spared, Unlisted, Via, defined_by, find_name, unlisted_instances},
+    facts::{Facts, Reading},
     inventory::LOCAL,
-    object::{ARGO_GROUP, Definition, ObjectMeta, ObjectRef},
+    object::{ARGO_GROUP, ObjectRef},
     policy::RuleKey,
     rules::Context,
     text::{count, some},
 };
 
-/// So many instances of a definition are read; beyond that their number is a lower bound.
-const MAX_INSTANCES: u32 = 500;
 /// So many are named.
 const NAMED: usize = 2;
 /// So many objects are read for their finalizers, and so many claims for whether they are to be kept.
@@ -36,50 +31,19 @@ pub(super) fn check(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, fi
 
 /// Instances of a definition that nobody lists vanish with it, without a review of their own.
 fn instances(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, findings: &mut Vec<Finding>) {
-    #[derive(Deserialize)]
-    struct Listed {
-        #[serde(default)]
-        metadata: ObjectMeta,
-    }
-    if !deletion.object.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
-        return;
-    }
-    let Some(defined) = cx.stored.and_then(|stored| Definition::read(stored.raw().get())) else { return };
-    // What becomes of Argo CD's own kinds `control-plane` tells.
-    if defined.kind.group == ARGO_GROUP {
-        return;
-    }
-    let kind = defined.kind.kind.clone();
-    let question =
-        ListQuestion { what: Listing::Every(defined.kind.clone()), namespace: String::new(), limit: MAX_INSTANCES };
-    let object = &deletion.object;
-    let detail = match facts.list(question) {
-        Some(Reading::Unreadable(reason) | Reading::Forbidden(reason)) => {
+    let Some(defined) = cx.stored.and_then(|stored| defined_by(&deletion.object, stored.raw().get())) else { return };
+    let Some(reading) = unlisted_instances(cx.inventory, facts, &deletion.plan, &defined) else { return };
+    let (object, kind) = (&deletion.object, &defined.kind);
+    let detail = match reading {
+        Reading::NotFound => return,
+        Reading::Found(unlisted) if unlisted.objects.is_empty() => return,
+        Reading::Unreadable(reason) | Reading::Forbidden(reason) => {
             format!("{object}: whether it takes a {kind} that nobody claims is not known: {reason}")
         }
-        None | Some(Reading::NotFound) => return,
-        Some(Reading::Found(list)) => {
-            let named = |raw: &RawValue| {
-                let meta = serde_json::from_str::<Listed>(raw.get()).ok()?.metadata;
-                Some(ObjectRef::new(&defined.kind.group, &kind, &meta.namespace, &meta.name))
-            };
-            let nobodys = |instance: &ObjectRef| deletion.plan.item(cx.inventory.key_of(LOCAL, instance)).is_none();
-            let unclaimed: Vec<String> = list
-                .items
-                .iter()
-                .filter_map(|raw| named(raw))
-                .filter(nobodys)
-                .map(|instance| instance.path())
-                .collect();
-            if unclaimed.is_empty() {
-                return;
-            }
-            let at_least = if list.complete { "" } else { "at least " };
-            format!(
-                "{object} takes {at_least}{} nobody claims: {}",
-                count(unclaimed.len(), &kind),
-                some(&unclaimed, NAMED)
-            )
+        Reading::Found(Unlisted { objects, complete }) => {
+            let paths: Vec<String> = objects.iter().map(ObjectRef::path).collect();
+            let at_least = if complete { "" } else { "at least " };
+            format!("{object} takes {at_least}{} nobody claims: {}", count(paths.len(), kind), some(&paths, NAMED))
         }
     };
     let summary = "a definition takes instances along that no Application claims";
