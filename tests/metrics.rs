@@ -79,6 +79,7 @@ async fn metrics_have_the_names_that_alerts_and_dashboards_rely_on() {
         "cascade_guard_live_lookups_total{outcome=\"not-found\"} 1",
         "cascade_guard_terminating_objects{kind=\"Namespace\"} 0",
         "cascade_guard_terminating_objects_oldest_age_seconds{kind=\"Application\"} 0",
+        "cascade_guard_applicationset_deletes_last_minute 0",
         "cascade_guard_policy_reload_total{result=\"rejected\"} 1",
         "cascade_guard_certificate_not_after_timestamp_seconds ",
         "cascade_guard_build_info{version=",

@@ -100,7 +100,7 @@ macro_rules! with_rules {
                     options: OnlyMode,
                     summary: "Updates that take something away from an object several Applications claim",
                     operations: [Update],
-                    checks: [TAKEN_AWAY "", PRUNE "prune", PRUNE_STOPS "prune-stops", REPOINTED "repointed", UNREADABLE "unreadable"],
+                    checks: [TAKEN_AWAY "", PRUNE "prune", PRUNE_STOPS "prune-stops", REPOINTED "repointed", GENERATED "generated", UNREADABLE "unreadable"],
                 }
                 /// Namespaces that go without an approval.
                 namespace_approval, NamespaceApproval, "namespace-approval" {

@@ -127,6 +127,7 @@ pub struct Metrics {
     oldest: Family<KindLabel, Seconds>,
     policy_reloads: Family<ResultLabel, Counter>,
     certificate_not_after: Seconds,
+    largest_burst: Gauge,
 }
 
 impl Default for Metrics {
@@ -153,6 +154,7 @@ impl Metrics {
             oldest: Family::default(),
             policy_reloads: Family::default(),
             certificate_not_after: Seconds::default(),
+            largest_burst: Gauge::default(),
         };
         metrics.register();
         // A counter that does not exist until something goes wrong cannot be alerted on.
@@ -207,6 +209,11 @@ impl Metrics {
             "For how long the oldest of the objects that are being deleted has been so",
             Unit::Seconds,
             self.oldest.clone(),
+        );
+        registry.register(
+            "applicationset_deletes_last_minute",
+            "Applications of one ApplicationSet whose deletion began within the last minute; of the set that loses most",
+            self.largest_burst.clone(),
         );
         registry.register(
             "policy_reload",
@@ -306,6 +313,7 @@ impl Metrics {
         self.applications.set(applications);
         self.claims.set(i64::try_from(inventory.claims().len()).unwrap_or(i64::MAX));
         self.ready.set(i64::from(inventory.is_ready()));
+        self.largest_burst.set(i64::try_from(inventory.largest_burst(now)).unwrap_or(i64::MAX));
         for (kind, began) in TERMINATING_KINDS.into_iter().zip(began) {
             self.observe_terminating(kind, &began, now, stuck_after);
         }

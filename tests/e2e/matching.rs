@@ -14,7 +14,7 @@ use k8s_openapi::{
 };
 use kube::{
     Api,
-    api::{DeleteParams, Patch, PatchParams, PostParams},
+    api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams},
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -31,6 +31,7 @@ use crate::{
 tests!(
     alone: status_of_an_application_is_never_sent,
     application_is_sent_when_its_aim_or_prune_changes,
+    application_set_is_sent_when_its_names_may_change,
     namespace_is_sent_for_power_labels_and_deletion,
     power_is_sent_whatever_carries_it,
     finalize_by_a_person_is_sent,
@@ -118,6 +119,30 @@ async fn application_is_sent_when_its_aim_or_prune_changes(world: &World) -> Res
     )
     .await?;
     asks(world, &["applications"], applications.delete("aimed", &dry_run())).await
+}
+
+async fn application_set_is_sent_when_its_names_may_change(world: &World) -> Result<()> {
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("argoproj.io", "v1alpha1", "ApplicationSet"));
+    let sets: Api<DynamicObject> = Api::namespaced_with(world.ops.clone(), "argocd", &kind);
+    let list = |names: &[&str]| json!([{"list": {"elements": names.iter().map(|name| json!({"name": name})).collect::<Vec<_>>()}}]);
+    let set = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "metadata": {"name": "named"},
+        "spec": {"generators": list(&["a", "b"]), "template": {"metadata": {"name": "{{name}}"}, "spec": {"project": "default"}}}});
+    asks(world, &[], sets.create(&PostParams::default(), &serde_json::from_value(set)?)).await?;
+    for patch in [
+        json!({"spec": {"generators": list(&["a"])}}),
+        json!({"spec": {"goTemplate": true}}),
+        json!({"spec": {"template": {"metadata": {"name": "web-{{.name}}"}}}}),
+    ] {
+        asks(world, &["applicationset-updates"], merge(&sets, "named", patch)).await?;
+    }
+    for patch in [
+        json!({"spec": {"template": {"spec": {"project": "other"}}}}),
+        json!({"metadata": {"annotations": {"argocd.argoproj.io/application-set-refresh": "true"}}}),
+        json!({"status": {"conditions": []}}),
+    ] {
+        asks(world, &[], merge(&sets, "named", patch)).await?;
+    }
+    Ok(())
 }
 
 async fn namespace_is_sent_for_power_labels_and_deletion(world: &World) -> Result<()> {

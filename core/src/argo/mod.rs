@@ -5,6 +5,7 @@ pub mod application_set;
 pub mod config;
 pub mod destination;
 pub mod digest;
+pub mod generated_names;
 pub mod hook;
 pub mod order;
 mod partial;

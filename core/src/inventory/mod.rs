@@ -6,6 +6,7 @@
 
 mod app;
 mod appset;
+mod burst;
 mod claims;
 mod key;
 mod markers;

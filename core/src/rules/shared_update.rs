@@ -5,6 +5,7 @@
 
 mod aggregation;
 mod applications;
+mod generated;
 mod prune;
 mod removals;
 #[cfg(test)]
@@ -23,7 +24,7 @@ use crate::{
     deletion::is_sync_identity,
     facts::Facts,
     inventory::{App, Key, LOCAL},
-    object::{ObjectMeta, ObjectRef, RBAC_GROUP},
+    object::{ARGO_GROUP, ObjectMeta, ObjectRef, RBAC_GROUP},
     remedy::{Command, Remedy},
     text::some,
 };
@@ -49,7 +50,7 @@ impl Rule for SharedUpdate {
         let terminating =
             [&request.object, &request.old_object].into_iter().flatten().any(|object| object.meta.is_terminating());
         !terminating
-            && (request.target.is_application() || is_shared_kind(&request.target))
+            && (request.target.is_application() || is_set(&request.target) || is_shared_kind(&request.target))
             && !CONTROL_PLANE.contains(&request.user.username.as_str())
     }
 
@@ -57,6 +58,8 @@ impl Rule for SharedUpdate {
         let (Some(old), Some(new)) = (&cx.request.old_object, &cx.request.object) else { return };
         let result = if cx.request.target.is_application() {
             applications::check(cx, facts, old, new, findings)
+        } else if is_set(&cx.request.target) {
+            generated::check(cx, old, new, findings)
         } else {
             shared_object(cx, facts, old, new, findings)
         };
@@ -73,6 +76,10 @@ impl Rule for SharedUpdate {
             );
         }
     }
+}
+
+fn is_set(object: &ObjectRef) -> bool {
+    object.kind.is(ARGO_GROUP, "ApplicationSet")
 }
 
 /// Kinds that others rely on without naming an Application.

@@ -241,6 +241,24 @@ fn burst_of_deletes_by_a_set_is_slowed_down_where_the_policy_limits_it() {
     passes(&cluster(10, recent).delete(next, SETS));
 }
 
+#[test]
+fn largest_burst_is_that_of_one_set_within_the_last_minute() {
+    let gone = |number: usize, set: &str, at: &str| {
+        with(generated(app(&format!("{set}-{number}"), &[]), set), "/metadata/deletionTimestamp", at)
+    };
+    let recent = "2026-11-29T11:59:30Z";
+    let objects = [
+        gone(1, "a", recent),
+        gone(2, "a", recent),
+        gone(3, "a", "2026-11-29T11:58:30Z"),
+        gone(1, "b", recent),
+        with(app("by-hand", &[]), "/metadata/deletionTimestamp", recent),
+    ];
+    let inventory = crate::support::snapshot(&objects).inventory(&strict(), (1, 2));
+    assert_eq!(inventory.largest_burst(NOW.parse().unwrap()), 2);
+    assert_eq!(inventory.largest_burst("2026-11-29T12:01:00Z".parse().unwrap()), 0);
+}
+
 // ---- evidence
 
 #[test]

@@ -1,8 +1,6 @@
 //! Many Applications of one ApplicationSet deleted by its controller within a minute: a generator that returned less than
 //! it should looks like this, and people need time to see it.
 
-use jiff::SignedDuration;
-
 use crate::{
     catalog::shared_claim::BURST,
     decision::{Finding, Severity},
@@ -12,8 +10,6 @@ use crate::{
     rules::Context,
 };
 
-/// What counts as one burst.
-const WINDOW: SignedDuration = SignedDuration::from_mins(1);
 /// So many deletes in a row are worth a line, whatever the limit.
 const MANY: usize = 10;
 
@@ -26,9 +22,8 @@ pub(super) fn check(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Fi
     let Some(app) = known.and_then(|id| cx.inventory.app(id)) else { return };
     let Some((set, _uid)) = app.generated_by.as_deref().and_then(|set| set.rsplit_once('/')) else { return };
     let set = ObjectRef::new(ARGO_GROUP, "ApplicationSet", &app.namespace, set);
-    let recent = |at: jiff::Timestamp| at <= cx.now && cx.now.duration_since(at) < WINDOW;
     let going = cx.inventory.siblings(app).iter().filter(|id| known != Some(**id));
-    let before = going.filter(|id| cx.inventory.app(**id).and_then(|app| app.terminating).is_some_and(recent)).count();
+    let before = going.filter(|id| cx.inventory.app(**id).is_some_and(|app| app.is_newly_deleted(cx.now))).count();
     let limit = cx.policy.spec.application_sets.max_deletes_per_minute.map(|limit| limit as usize);
     let refused = limit.is_some_and(|limit| before >= limit);
     // Below the limit it is said once, when the number is reached.

@@ -394,3 +394,32 @@ fn child_of_two_parents_that_is_pointed_elsewhere_is_worth_a_warning() {
     );
     assert_eq!(say(child("a", "in-cluster", "default")), [""; 0]);
 }
+
+#[test]
+fn applications_that_a_set_drops_are_named() {
+    let set = |names: &[&str]| {
+        let elements: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
+        json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet",
+            "metadata": {"name": "fleet", "namespace": "argocd", "uid": "s"},
+            "spec": {"generators": [{"list": {"elements": elements}}], "template": {"metadata": {"name": "web-{{name}}"}}}})
+    };
+    let generated = |name: &str| {
+        let mut app = application(name, &[]);
+        app["metadata"]["finalizers"] = json!(["resources-finalizer.argocd.argoproj.io"]);
+        app["metadata"]["ownerReferences"] =
+            json!([{"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": "fleet", "uid": "s"}]);
+        app
+    };
+    let old = set(&["a", "b", "c", "d"]);
+    let world =
+        enforce(&[old.clone(), generated("web-a"), generated("web-b"), generated("web-c"), application("web-d", &[])]);
+    let said = |names: &[&str]| {
+        let decision = world.judge(&testing::update("bob", &old, &set(names)));
+        assert!(decision.allowed());
+        testing::details(&decision)
+    };
+    let drops = "ApplicationSet argocd/fleet drops";
+    assert_eq!(said(&["a", "b"]), [format!("{drops} 1 Application with its objects: web-c")]);
+    assert_eq!(said(&[]), [format!("{drops} 3 Applications with their objects: web-a, web-b and 1 more")]);
+    assert_eq!(said(&["a", "b", "c", "e"]), [""; 0], "what the set did not generate it cannot drop");
+}
