@@ -1,6 +1,8 @@
 //! From findings to an answer. Rules say what they found; the policy's mode is applied here, once, and the message that a
 //! tired person reads is written here.
 
+mod groups;
+mod message;
 mod render;
 mod unjudged;
 mod waiver_limits;
@@ -229,6 +231,8 @@ pub struct Decision {
     pub outcomes: Vec<Outcome>,
     /// The reason by which the glass was broken, if it was.
     pub break_glass: Option<BrokenGlass>,
+    /// What a refusal says first, beside why: that a break-glass reason is there and does not count.
+    pub note: Option<String>,
 }
 
 impl Decision {
@@ -256,7 +260,7 @@ impl Decision {
                 Outcome { finding, resolved, effect }
             })
             .collect();
-        Self { outcomes, break_glass }
+        Self { outcomes, break_glass, note: None }
     }
 
     /// Adds a warning for each object that the cascade of `target` will not get past because only the one who asks is let through.
@@ -267,13 +271,10 @@ impl Decision {
         self
     }
 
-    /// Adds a note to the refusal, if it is one, in front of its other notes: the last are cut first.
+    /// With a note that a refusal says first.
     #[must_use]
     pub fn noting(mut self, note: Option<String>) -> Self {
-        let refused = self.outcomes.iter_mut().find(|outcome| outcome.effect == Effect::Refused);
-        if let (Some(refused), Some(note)) = (refused, note) {
-            refused.finding.notes.insert(0, note);
-        }
+        self.note = note;
         self
     }
 

@@ -3,17 +3,16 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use super::{Decision, Effect, Outcome, Severity};
+use super::{
+    Decision, Effect, Outcome, Severity,
+    groups::{groups, label, plain},
+    message::{MAX_OBJECTS, message},
+};
 use crate::{
-    admission::{Operation, Request, Response},
-    remedy::Remedy,
+    admission::{Request, Response},
     text::clip,
 };
 
-/// A message is cut so as not to exceed this many characters.
-const MAX_MESSAGE: usize = 1000;
-/// So many objects are named for each rule, then they are counted.
-const MAX_OBJECTS: usize = 5;
 /// A longer warning is cut; the API server asks for 120 at most.
 const MAX_WARNING: usize = 120;
 /// So many warnings go out; the last one becomes a count if there are more.
@@ -21,138 +20,24 @@ const MAX_WARNINGS: usize = 5;
 /// What would be refused is said in so many lines.
 const MAX_WOULD_REFUSE: usize = 2;
 
-/// Findings of one rule and check with the same summary.
-struct Group<'a> {
-    outcomes: Vec<&'a Outcome>,
-}
-
-fn groups(decision: &Decision, wanted: impl Fn(&Outcome) -> bool) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
-    for outcome in decision.outcomes.iter().filter(|outcome| wanted(outcome)) {
-        let same = |group: &&mut Group<'_>| {
-            let first = &group.outcomes[0].finding;
-            first.check == outcome.finding.check && first.summary == outcome.finding.summary
-        };
-        match groups.iter_mut().find(same) {
-            Some(group) => group.outcomes.push(outcome),
-            None => groups.push(Group { outcomes: vec![outcome] }),
-        }
-    }
-    groups
-}
-
 /// Turns a decision into the answer to `request`.
 pub fn render(decision: &Decision, request: &Request<'_>) -> Response {
     let allowed = decision.allowed();
+    let message = if allowed { String::new() } else { message(decision, request) };
     Response {
         allowed,
-        message: if allowed { String::new() } else { message(decision, request) },
-        warnings: warnings(decision),
+        warnings: warnings(decision, &message),
+        message,
         audit_annotations: audit_annotations(decision),
     }
 }
 
-fn message(decision: &Decision, request: &Request<'_>) -> String {
-    let verb = match request.operation {
-        Operation::Delete => "delete",
-        Operation::Create => "create",
-        Operation::Update | Operation::Connect => "change",
-    };
-    let mut lines = vec![format!("cascade-guard refuses to {verb} {}.", request.target)];
-    let mut notes: Vec<&str> = Vec::new();
-    let mut refused = groups(decision, |outcome| outcome.effect == Effect::Refused);
-    // What is wrong with the object itself comes before what is wrong with something it takes along.
-    refused.sort_by_key(|group| group.outcomes.iter().all(|outcome| outcome.finding.object != request.target));
-    for group in &refused {
-        let first = &group.outcomes[0].finding;
-        let details: Vec<_> = group.outcomes.iter().filter(|outcome| !outcome.finding.detail.is_empty()).collect();
-        // The number stands in front, where nothing is ever cut.
-        let number = if details.len() > MAX_OBJECTS { format!(" ({} in all)", details.len()) } else { String::new() };
-        lines.push(format!("[{}] {}{number}", label(group), first.summary));
-        // Names can be long; where few are named they are named whole.
-        let each = (600 / details.len().max(1)).max(200);
-        for outcome in details.iter().take(MAX_OBJECTS) {
-            lines.push(format!("- {}", clip(&plain(&outcome.finding.detail), each)));
-        }
-        if details.len() > MAX_OBJECTS {
-            lines.push(format!("- and {} more", details.len() - MAX_OBJECTS));
-        }
-        notes.extend(group.outcomes.iter().flat_map(|outcome| outcome.finding.notes.iter().map(String::as_str)));
-    }
-    lines.extend(notes.iter().map(|note| clip(&plain(note), 200)));
-    let text = lines.join("\n");
-    let ways = ways_out(&refused);
-    if ways.is_empty() {
-        return clip(&text, MAX_MESSAGE);
-    }
-    let found = clip(&text, MAX_MESSAGE - ways.chars().count());
-    let left = MAX_MESSAGE - ways.chars().count() - found.chars().count();
-    found + &ways + &further_ways(&refused, &ways, left)
-}
-
-/// The way out is what people need most: so much room is made for one remedy of each rule.
-const MAX_WAYS_OUT: usize = 650;
-
-/// So many groups are sure of a remedy of theirs.
-const MAX_WAYS: usize = 3;
-
-/// One remedy of each of the first groups: its best, or the next that fits. A command is never cut, so a remedy is there
-/// whole or not at all.
-fn ways_out(refused: &[Group<'_>]) -> String {
-    let mut ways = String::new();
-    let mut shown = 0;
-    for group in refused {
-        let remedies = texts(refused, group);
-        if shown == MAX_WAYS || remedies.iter().any(|(_, remedy)| ways.contains(remedy)) {
-            continue;
-        }
-        let left = MAX_WAYS_OUT.saturating_sub(ways.chars().count() + WHAT_TO_DO.len());
-        if let Some((line, _)) = remedies.iter().find(|(line, _)| line.chars().count() <= left) {
-            ways.push_str(line);
-            shown += 1;
-        }
-    }
-    if shown == 0 { String::new() } else { format!("{WHAT_TO_DO}{ways}") }
-}
-
-/// The other remedies that fit, a round at a time so that no group takes the room of the next.
-fn further_ways(refused: &[Group<'_>], shown: &str, mut left: usize) -> String {
-    let all: Vec<_> = refused.iter().map(|group| texts(refused, group)).collect();
-    let longest = all.iter().map(Vec::len).max().unwrap_or_default();
-    let mut ways = String::new();
-    for round in 0..longest {
-        for (line, remedy) in all.iter().filter_map(|lines| lines.get(round)) {
-            let length = line.chars().count();
-            if length <= left && !shown.contains(remedy) && !ways.contains(remedy) {
-                ways.push_str(line);
-                left -= length;
-            }
-        }
-    }
-    ways
-}
-
-const WHAT_TO_DO: &str = "\nWhat to do:";
-
-/// The remedies of a group, as lines of the message and by themselves. One remedy of a rule suffices for that rule; where
-/// several rules refuse, each line names its own, because each needs one.
-fn texts(refused: &[Group<'_>], group: &Group<'_>) -> Vec<(String, String)> {
-    let rule = group.outcomes[0].finding.rule.id;
-    let several = refused.iter().any(|other| other.outcomes[0].finding.rule.id != rule);
-    let whose = if several { format!("[{rule}] ") } else { String::new() };
-    let remedies = group.outcomes.iter().flat_map(|outcome| &outcome.finding.remedies).map(Remedy::to_string);
-    remedies.map(|remedy| (format!("\n- {whose}{remedy}"), remedy)).collect()
-}
-
-fn label(group: &Group<'_>) -> String {
-    group.outcomes[0].finding.check.to_string()
-}
-
-fn warnings(decision: &Decision) -> Vec<String> {
+/// The warnings, without what the message says anyway.
+fn warnings(decision: &Decision, message: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let broken = decision.outcomes.iter().any(|outcome| outcome.effect == Effect::BrokeGlass);
     if let Some(glass) = decision.break_glass.as_ref().filter(|_| broken) {
-        lines.push(warning(&format!("cascade-guard: glass broken ({}); every rule is waived", glass.reason)));
+        lines.push(warning(&format!("cascade-guard: break-glass used ({}); every rule is bypassed", glass.reason)));
     }
     let would_refuse = groups(decision, |outcome| {
         outcome.finding.severity == Severity::Deny && matches!(outcome.effect, Effect::Warned | Effect::BrokeGlass)
@@ -171,6 +56,9 @@ fn warnings(decision: &Decision) -> Vec<String> {
         for outcome in group.outcomes {
             let finding = &outcome.finding;
             let text = if finding.detail.is_empty() { &finding.summary } else { &finding.detail };
+            if message.contains(&plain(text)) {
+                continue;
+            }
             let line = warning(&format!("[{}] {text}", finding.rule.id));
             if !lines.contains(&line) {
                 lines.push(line);
@@ -192,11 +80,6 @@ pub(super) fn warning(text: &str) -> String {
 
 fn warning_with(text: &str, tail: &str) -> String {
     format!("{}{}", clip(&plain(text), MAX_WARNING - tail.chars().count()), plain(tail))
-}
-
-/// One line without control characters: what it quotes may be anything, and it is read in a terminal.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 fn audit_annotations(decision: &Decision) -> BTreeMap<String, String> {

@@ -11,10 +11,10 @@ pub fn unjudged(delete: bool, policy: &Policy, reason: &str) -> Response {
     if delete && policy.may_refuse() {
         let message = clip(
             &format!(
-                "cascade-guard refuses this delete, because it cannot tell what it would take along: {reason}.\n\
+                "cascade-guard denied this delete, because it cannot tell what would go with it: {reason}.\n\
                  What to do:\n\
-                 > try again; if it stays so, look into the log of cascade-guard (kubectl -n cascade-guard logs \
-                 deploy/cascade-guard) and report it as a fault"
+                 - try again; if it stays so, look into the log of cascade-guard and report it as a fault:\n    \
+                 kubectl -n cascade-guard logs deploy/cascade-guard"
             ),
             1000,
         );

@@ -42,7 +42,7 @@ pub(super) fn write(report: &Report) -> String {
 fn said(effect: Effect, severity: Severity) -> &'static str {
     match (effect, severity) {
         (Effect::Refused, _) => "denied",
-        (Effect::BrokeGlass, _) => "glass broken",
+        (Effect::BrokeGlass, _) => "break-glass used",
         (Effect::Dropped, _) => "not judged",
         (Effect::Recorded | Effect::Warned, Severity::Deny) => "would deny",
         (Effect::Recorded, Severity::Warn) => "recorded",

@@ -115,7 +115,7 @@ impl<'a> Context<'a> {
         let groups = &self.policy.spec.break_glass.groups;
         let user = &self.request.user;
         let why = if groups.is_empty() {
-            "the policy names no group that may break the glass (spec.breakGlass.groups)".to_owned()
+            "the policy names no group that may use it (spec.breakGlass.groups)".to_owned()
         } else if !self.policy.may_break_glass(&user.groups) {
             format!("{} is in none of its groups ({})", user.username, groups.join(", "))
         } else if written.is_none() {
@@ -123,6 +123,6 @@ impl<'a> Context<'a> {
         } else {
             return None;
         };
-        Some(format!("{BREAK_GLASS} is there and waives nothing: {why}"))
+        Some(format!("{BREAK_GLASS} is set but does not count: {why}"))
     }
 }

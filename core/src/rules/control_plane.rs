@@ -214,9 +214,10 @@ fn namespace(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, item: &It
     .detail(format!("{object}: {}", parts.join("; ")));
     Approval::read(&meta).by.clone_into(&mut finding.approved_by);
     finding.remedies.extend(remedies(&meta, cx.now, cx.policy, &problems));
-    finding
-        .remedies
-        .push(Remedy::run("see everything that would go", Command::new("cascade-guard plan namespace").word(name)));
+    let plan = Remedy::run("see everything that would go", Command::new("cascade-guard plan namespace").word(name));
+    // Whoever is about to delete Argo CD should look before he learns how.
+    let place = if is_home { 0 } else { finding.remedies.len() };
+    finding.remedies.insert(place, plan);
     findings.push(finding);
 }
 

@@ -205,7 +205,10 @@ fn everybody_is_asked_and_everybody_may_with_an_approval() {
 fn application_is_refused_at_the_root_for_a_namespace_in_its_cascade() {
     let app = application("shop", &["shop"]);
     let world = [app.clone(), tracked(namespace("shop", json!({})), "shop")];
-    refused(&delete("bob", &app, &world, &enforced()), &["delete Application argocd/shop", "Namespace shop: it lacks"]);
+    refused(
+        &delete("bob", &app, &world, &enforced()),
+        &["the delete of Application argocd/shop", "Namespace shop: it lacks"],
+    );
     let world = [app.clone(), tracked(approved("shop"), "shop")];
     silent(&delete("bob", &app, &world, &enforced()));
 }
@@ -230,7 +233,7 @@ fn parent_of_applications_is_refused_for_a_namespace_two_levels_down() {
     let world = [parent.clone(), child.clone(), namespace("shop", json!({}))];
     refused(
         &delete("bob", &parent, &world, &enforced()),
-        &["delete Application argocd/root", "Namespace shop: it lacks"],
+        &["the delete of Application argocd/root", "Namespace shop: it lacks"],
     );
     let world = [parent.clone(), child, approved("shop")];
     silent(&delete("bob", &parent, &world, &enforced()));
@@ -281,11 +284,11 @@ fn broken_glass_on_an_application_reaches_the_namespace_in_its_cascade() {
     app["metadata"]["annotations"]["cascade-guard.io/break-glass"] = json!("INC-9");
     refused(&delete("bob", &app, &[app.clone(), shop.clone()], &policy), &["nobody approved"]);
     let response = delete("oncall", &app, &[app.clone(), shop.clone()], &policy);
-    assert!(response.allowed && said(&response).contains("glass broken (inc-9)"), "{}", said(&response));
+    assert!(response.allowed && said(&response).contains("break-glass used (inc-9)"), "{}", said(&response));
     assert_eq!(response.audit_annotations["decision"], "break-glass");
     let world = [terminating(app, "2026-11-29T11:59:00Z"), shop.clone()];
     let response = delete(CONTROLLER, &shop, &world, &policy);
-    assert!(response.allowed && said(&response).contains("glass broken (inc-9)"), "{}", said(&response));
+    assert!(response.allowed && said(&response).contains("break-glass used (inc-9)"), "{}", said(&response));
 }
 
 #[test]
@@ -328,7 +331,7 @@ fn broken_glass_reaches_what_goes_two_levels_down() {
     refused(&delete(CONTROLLER, &shop, &[root.clone(), child.clone(), shop.clone()], &policy), &["nobody approved"]);
     root["metadata"]["annotations"]["cascade-guard.io/break-glass"] = json!("INC-9");
     let response = delete(CONTROLLER, &shop, &[root.clone(), child.clone(), shop.clone()], &policy);
-    assert!(response.allowed && said(&response).contains("glass broken (inc-9)"), "{}", said(&response));
+    assert!(response.allowed && said(&response).contains("break-glass used (inc-9)"), "{}", said(&response));
     // A child that its parent's cascade passes by is not part of it.
     let mut kept = child.clone();
     kept["metadata"]["annotations"]["argocd.argoproj.io/sync-options"] = json!("Delete=false");
@@ -407,18 +410,18 @@ fn glass_that_does_not_break_says_why() {
     let groups = "breakGlass: {groups: [sre, leads]}";
     assert!(
         said("bob", groups).contains(
-            "cascade-guard.io/break-glass is there and waives nothing: bob is in none of its groups (sre, leads)"
+            "cascade-guard.io/break-glass is set but does not count: bob is in none of its groups (sre, leads)"
         ),
         "{}",
         said("bob", groups)
     );
-    assert!(said("bob", "{}").contains("waives nothing: the policy names no group"), "{}", said("bob", "{}"));
+    assert!(said("bob", "{}").contains("does not count: the policy names no group"), "{}", said("bob", "{}"));
     let plain = namespace("shop", json!({}));
     let message = delete("bob", &plain, std::slice::from_ref(&plain), &with(groups)).message;
-    assert!(!message.contains("waives nothing"), "{message}");
+    assert!(!message.contains("does not count"), "{message}");
     let blank = namespace("shop", json!({"cascade-guard.io/break-glass": " "}));
     let message = delete("oncall", &blank, std::slice::from_ref(&blank), &with(groups)).message;
-    assert!(message.contains("waives nothing: it gives no reason"), "{message}");
+    assert!(message.contains("does not count: it gives no reason"), "{message}");
 }
 
 // ---- four eyes
@@ -639,7 +642,7 @@ fn only_the_first_two_of_many_refused_namespaces_are_looked_into() {
     let mut world: Vec<Value> = names.iter().map(|name| tracked(namespace(name, json!({})), "shop")).collect();
     world.push(app.clone());
     let (response, lists) = delete_counting("bob", &app, &world, &enforced());
-    refused(&response, &["Namespace shop-0: it lacks"]);
+    refused(&response, &["shop-0, shop-1"]);
     // Five kinds in each of the two, and the API services once.
     assert_eq!(lists, 11);
 }
@@ -652,7 +655,7 @@ fn what_is_looked_into_leaves_the_reads_to_what_decides() {
     let mut world: Vec<Value> = names.iter().map(|name| tracked(namespace(name, json!({})), "shop")).collect();
     world.push(app.clone());
     let (response, lists) = delete_counting("bob", &app, &world, &enforced());
-    refused(&response, &["Namespace shop-0: it lacks"]);
+    refused(&response, &["shop-0, shop-1"]);
     assert!(!said(&response).contains("cannot be read"), "{}", said(&response));
     assert_eq!(lists, 0);
 }

@@ -248,3 +248,37 @@ fn project_pruned_by_the_application_that_lists_its_users_is_warned_of_at_most()
     // Nobody but the sync itself is let through.
     refused(&world(&lists, vec![]).delete(TEAM, "alice"), &["is used by argocd/one"]);
 }
+
+#[test]
+fn message_about_the_namespace_of_argo_cd_keeps_what_it_costs() {
+    let names: Vec<String> = (0..40).map(|number| format!("team-{number}")).collect();
+    let mut objects: Vec<Value> = Vec::new();
+    for name in &names {
+        let namespace = format!("Namespace {name}");
+        objects.push(app(name, &[&namespace, &format!("ConfigMap {name}/settings")]));
+        objects.push(object(&namespace, name));
+    }
+    objects.extend([object("Namespace argocd", ""), argocd_cm(json!({}))]);
+    let answer = World::new(objects).delete("Namespace argocd", "alice");
+    refused(
+        &answer,
+        &[
+            "Argo CD lives in it; 40 Applications in it: what they deployed goes too (80 objects)",
+            "each of Namespaces argocd, team-0, team-1, team-2, team-3 and 36 more: it lacks",
+            "cascade-guard plan namespace argocd",
+        ],
+    );
+    let first = answer.message.lines().next().unwrap();
+    assert!(
+        first.starts_with("cascade-guard denied the delete of Namespace argocd. [control-plane/namespace] "),
+        "{first}"
+    );
+    assert!(answer.message.chars().count() <= 1000 && !answer.message.contains('…'), "{}", answer.message);
+    // The same is not said twice.
+    let said_again = answer
+        .warnings
+        .iter()
+        .filter_map(|warning| warning.split_once("] "))
+        .any(|(_, text)| answer.message.contains(text));
+    assert!(!said_again, "{answer:?}");
+}
