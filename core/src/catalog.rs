@@ -186,6 +186,7 @@ macro_rules! with_rules {
                         APPROVAL "approval",
                         APPROVAL_AT_CREATION "approval-at-creation",
                         EXEMPTING_LABEL "exempting-label",
+                        EXEMPTING_PROJECT "exempting-project",
                         BREAK_GLASS "break-glass",
                         FINALIZE "finalize",
                     ],
