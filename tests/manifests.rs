@@ -10,6 +10,7 @@ use std::{
 
 use cascade_guard::telemetry::Metrics;
 use cascade_guard_core::{
+    argo::config,
     kinds::{Deletes, KINDS, is_final},
     policy,
 };
@@ -80,7 +81,9 @@ fn deletes_and_powers_fail_closed_and_nothing_else_does() {
         .filter(|entry| entry["failurePolicy"] == "Fail")
         .map(|entry| entry["name"].as_str().unwrap().split('.').next().unwrap().to_owned())
         .collect();
-    assert_eq!(closed, ["namespaces", "applications", "definitions", "rbac-deletes", "approvals"]);
+    let deletes = ["namespaces", "applications", "definitions", "cluster-secrets", "rbac-deletes"];
+    let powers = ["approvals", "exempting-labels", "definition-changes", "routes"];
+    assert_eq!(closed, [&deletes[..], &powers[..]].concat());
 }
 
 /// Group and plural of what the entry is asked about on one of these operations, subresources aside.
@@ -107,6 +110,19 @@ fn deletes_that_are_sent_are_those_that_the_core_knows_of() {
     assert_eq!(sent, known, "manifests/webhooks.yaml on the left, core/src/kinds.rs on the right");
     for entry in webhooks().iter().filter(|entry| entry["failurePolicy"] != "Fail") {
         assert!(!asked_about(entry, &["DELETE"]).iter().any(|(_, plural)| is_final(plural)), "{entry}");
+    }
+}
+
+#[test]
+fn deletes_of_secrets_are_sent_by_their_label_alone() {
+    for entry in
+        webhooks().iter().filter(|entry| asked_about(entry, &["DELETE"]).iter().any(|(_, plural)| plural == "secrets"))
+    {
+        assert_eq!(
+            entry["objectSelector"],
+            serde_json::json!({"matchLabels": {config::SECRET_TYPE.0: config::SECRET_TYPE.1}}),
+            "any Secret would be sent, with what is in it: {entry}"
+        );
     }
 }
 

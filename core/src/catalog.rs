@@ -99,8 +99,17 @@ macro_rules! with_rules {
                     key: "sharedUpdate",
                     options: OnlyMode,
                     summary: "Updates that take something away from an object several Applications claim",
-                    operations: [Update],
-                    checks: [TAKEN_AWAY "", PRUNE "prune", PRUNE_STOPS "prune-stops", REPOINTED "repointed", GENERATED "generated", UNREADABLE "unreadable"],
+                    operations: [Create, Update],
+                    checks: [
+                        TAKEN_AWAY "",
+                        PRUNE "prune",
+                        PRUNE_STOPS "prune-stops",
+                        REPOINTED "repointed",
+                        GENERATED "generated",
+                        OWNER_ABSENT "owner-absent",
+                        HIDDEN "hidden",
+                        UNREADABLE "unreadable",
+                    ],
                 }
                 /// Namespaces that go without an approval.
                 namespace_approval, NamespaceApproval, "namespace-approval" {
@@ -166,10 +175,13 @@ macro_rules! with_rules {
                 control_plane, ControlPlane, "control-plane" {
                     key: "controlPlane",
                     options: OnlyMode,
-                    summary: "what Argo CD stands on (definitions, projects, its namespaces) is not deleted from under it",
-                    operations: [Delete],
+                    summary: "what Argo CD stands on (definitions, projects, clusters, its namespaces) is not taken from under it",
+                    operations: [Create, Update, Delete],
                     checks: [
                         DEFINITION "definition",
+                        DEFINITION_CHANGED "definition-changed",
+                        ROUTE "route",
+                        OWN_RIGHTS "own-rights",
                         PROJECT "project",
                         PROJECT_ORDER "project-order",
                         NAMESPACE "namespace",
@@ -186,6 +198,7 @@ macro_rules! with_rules {
                         APPROVAL "approval",
                         APPROVAL_AT_CREATION "approval-at-creation",
                         EXEMPTING_LABEL "exempting-label",
+                        EXEMPTING_PROJECT "exempting-project",
                         BREAK_GLASS "break-glass",
                         FINALIZE "finalize",
                     ],

@@ -7,14 +7,14 @@
 use jiff::Timestamp;
 
 use crate::{
-    admission::{Operation, Request},
+    admission::{DeleteOptions, Operation, Request},
     decision::Decision,
     deletion::{Deletion, Inputs, Stored},
     facts::{Answer, Facts, Question},
     inventory::Inventory,
     object::ObjectMeta,
     policy::Policy,
-    rules::{Context, RULES},
+    rules::{Context, Foreseen, RULES, foresees},
 };
 
 /// What is judged, by which policy, and when.
@@ -73,6 +73,7 @@ pub fn judge(case: &Case<'_>, inventory: &Inventory, facts: &mut Facts, deletion
         }
         _ => None,
     };
+    let foreseen = foresee(case, inventory, facts);
     if facts.is_asking() {
         return Verdict::default();
     }
@@ -84,9 +85,26 @@ pub fn judge(case: &Case<'_>, inventory: &Inventory, facts: &mut Facts, deletion
         thorough: case.thorough,
         stored: stored.as_ref(),
         deletion: deletion.as_ref(),
+        foreseen: foreseen.as_ref(),
     };
     let decision = decide(&cx, facts);
     Verdict { decision, deletion }
+}
+
+/// Judges the delete that a rule wants foreseen. Provisional while [`Facts::is_asking`].
+fn foresee(case: &Case<'_>, inventory: &Inventory, facts: &mut Facts) -> Option<Foreseen> {
+    let user = foresees(case.request, case.inputs(inventory))?;
+    let delete = Request {
+        user,
+        operation: Operation::Delete,
+        object: None,
+        options: DeleteOptions::default(),
+        ..case.request.clone()
+    };
+    let Verdict { decision, deletion } =
+        judge(&Case { request: &delete, known: None, ..*case }, inventory, facts, None);
+    let touched = deletion.iter().flat_map(Deletion::namespaces_here).map(str::to_owned);
+    Some(Foreseen { decision, namespaces: touched.collect() })
 }
 
 fn decide(cx: &Context<'_>, facts: &mut Facts) -> Decision {

@@ -10,6 +10,8 @@ use crate::object::{ARGO_GROUP, GroupKind, ObjectRef, RBAC_GROUP};
 pub enum Deletes {
     /// Nothing: they are seen only where they go with something else.
     NotSent,
+    /// Those of objects with a certain label.
+    SomeSent,
     /// Each of them is sent.
     Sent,
     /// Each of them is sent, and nobody brings back what goes with it: none may pass while the guard does not answer.
@@ -47,7 +49,7 @@ pub static KINDS: &[Kind] = &[
     kind(RBAC_GROUP, "ClusterRoleBinding", "clusterrolebindings", Deletes::Sent),
     kind("cascade-guard.io", "GuardPolicy", "guardpolicies", Deletes::Sent),
     kind("", "ConfigMap", "configmaps", Deletes::NotSent),
-    kind("", "Secret", "secrets", Deletes::NotSent),
+    kind("", "Secret", "secrets", Deletes::SomeSent),
     kind("apps", "Deployment", "deployments", Deletes::NotSent),
     kind("apps", "StatefulSet", "statefulsets", Deletes::NotSent),
     kind("batch", "Job", "jobs", Deletes::NotSent),
@@ -57,9 +59,10 @@ pub static KINDS: &[Kind] = &[
     kind("", "Pod", "pods", Deletes::NotSent),
 ];
 
-/// Whether the API server asks about the delete of this object.
+/// Whether the API server asks about the delete of this object, whatever its labels.
 pub fn is_sent(object: &ObjectRef) -> bool {
-    KINDS.iter().any(|kind| kind.deletes != Deletes::NotSent && object.kind.is(kind.group, kind.kind))
+    let always = |deletes| matches!(deletes, Deletes::Sent | Deletes::Final);
+    KINDS.iter().any(|kind| always(kind.deletes) && object.kind.is(kind.group, kind.kind))
 }
 
 /// Whether nobody brings back what goes with an object of this plural.
@@ -72,6 +75,17 @@ pub fn is_final(plural: &str) -> bool {
 pub fn singular(group: &str, plural: &str) -> GroupKind {
     let known = KINDS.iter().find(|kind| kind.plural == plural);
     GroupKind::new(group, known.map_or(plural, |kind| kind.kind))
+}
+
+/// The Namespace that the guard lives in.
+pub const OWN_NAMESPACE: &str = "cascade-guard";
+/// Name of the guard's webhook configuration, its ServiceAccount and most else that it ships with.
+pub const OWN_NAME: &str = "cascade-guard";
+
+/// The objects that give the guard the right to see what it judges by.
+pub fn own_rights() -> [ObjectRef; 3] {
+    let binding = |name: &str| ObjectRef::new(RBAC_GROUP, "ClusterRoleBinding", "", name);
+    [ObjectRef::new("", "ServiceAccount", OWN_NAMESPACE, OWN_NAME), binding(OWN_NAME), binding("cascade-guard-reader")]
 }
 
 #[cfg(test)]

@@ -130,6 +130,11 @@ impl ObjectRef {
         self.kind.is("", "Namespace")
     }
 
+    /// Whether this is a Secret.
+    pub fn is_secret(&self) -> bool {
+        self.kind.is("", "Secret")
+    }
+
     /// Whether this is an Argo CD Application.
     pub fn is_application(&self) -> bool {
         self.kind.is(ARGO_GROUP, "Application")

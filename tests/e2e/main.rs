@@ -18,6 +18,7 @@ mod live;
 mod matching;
 mod outage;
 mod policy;
+mod powers;
 mod reports;
 mod ways_out;
 
@@ -40,6 +41,7 @@ fn main() -> anyhow::Result<ExitCode> {
         deletes::tests(),
         commands::tests(),
         matching::tests(),
+        powers::tests(),
         outage::tests(),
         changed::tests(),
         live::tests(),

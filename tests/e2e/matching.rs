@@ -54,29 +54,42 @@ async fn counters(world: &World) -> Result<BTreeMap<String, u64>> {
     Ok(counters)
 }
 
-/// That `request`, whatever becomes of it, makes the API server ask exactly these entries.
-async fn asks<T>(world: &World, entries: &[&str], request: impl Future<Output = kube::Result<T>>) -> Result<()> {
+/// Which entries the API server asks while `request` runs, and what becomes of that.
+async fn entries_asked<T>(world: &World, request: impl Future<Output = T>) -> Result<(Vec<String>, T)> {
     let before = counters(world).await?;
     let outcome = request.await;
-    let asked: Vec<String> = counters(world)
-        .await?
-        .into_iter()
-        .filter(|(name, count)| before.get(name) != Some(count))
-        .map(|(name, _)| name)
-        .collect();
+    let asked = counters(world).await?.into_iter().filter(|(name, count)| before.get(name) != Some(count));
+    Ok((asked.map(|(name, _)| name).collect(), outcome))
+}
+
+/// That `request`, whatever becomes of it, makes the API server ask exactly these entries.
+async fn asks<T>(world: &World, entries: &[&str], request: impl Future<Output = kube::Result<T>>) -> Result<()> {
+    let (asked, outcome) = entries_asked(world, request).await?;
     let outcome = outcome.map_or_else(|error| error.to_string(), |_| "admitted".to_owned());
     ensure!(asked == entries, "asked {asked:?} instead of {entries:?}; the request: {outcome}");
     Ok(())
 }
 
-async fn merge<K>(api: &Api<K>, name: &str, patch: Value) -> kube::Result<K>
+/// The same of a request that has to come out right.
+pub(crate) async fn comes_out<E: Into<anyhow::Error>>(
+    world: &World,
+    entries: &[&str],
+    request: impl Future<Output = std::result::Result<(), E>>,
+) -> Result<()> {
+    let (asked, outcome) = entries_asked(world, request).await?;
+    outcome.map_err(Into::into)?;
+    ensure!(asked == entries, "asked {asked:?} instead of {entries:?}");
+    Ok(())
+}
+
+pub(crate) async fn merge<K>(api: &Api<K>, name: &str, patch: Value) -> kube::Result<K>
 where
     K: Clone + DeserializeOwned + Debug,
 {
     api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await
 }
 
-fn annotation(key: &str, value: impl Into<Value>) -> Value {
+pub(crate) fn annotation(key: &str, value: impl Into<Value>) -> Value {
     json!({"metadata": {"annotations": {key: value.into()}}})
 }
 

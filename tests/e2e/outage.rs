@@ -82,6 +82,8 @@ async fn deletes_wait(world: &World) -> Result<()> {
     // Nobody judges whether this user may approve, so nobody may.
     let approval = json!({"metadata": {"annotations": {"cascade-guard.io/deletion-approved-by": "ops@example.com"}}});
     unanswered(namespaces.patch("outage", &PatchParams::default(), &Patch::Merge(approval)).await, "approvals")?;
+    let exempt = json!({"metadata": {"labels": {"cascade-guard.io/tier": "lab"}}});
+    unanswered(namespaces.patch("outage", &PatchParams::default(), &Patch::Merge(exempt)).await, "exempting-labels")?;
 
     ensure!(namespaces.get("outage").await?.metadata.deletion_timestamp.is_none(), "the Namespace is going");
     ensure!(roles.get_opt("role").await?.is_some(), "the Role is gone");

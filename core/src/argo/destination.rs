@@ -43,6 +43,12 @@ impl Destination {
         }
         own == trim(server) && !IN_CLUSTER_URLS.contains(&own)
     }
+
+    /// Whether Argo CD finds this destination only by the Secret of some cluster.
+    pub fn needs_some_secret(&self) -> bool {
+        let own = trim(&self.server);
+        if own.is_empty() { !self.name.is_empty() && self.name != IN_CLUSTER } else { !IN_CLUSTER_URLS.contains(&own) }
+    }
 }
 
 fn trim(server: &str) -> &str {
@@ -114,6 +120,11 @@ mod tests {
         let needs = |destination: Destination| destination.needs_secret("east", "https://east.example.com");
         assert!(needs(name("east")) && needs(server("https://east.example.com/")));
         assert!(!needs(name("west")) && !needs(Destination::default()));
+        assert!(name("west").needs_some_secret() && server("https://west").needs_some_secret());
+        assert!(
+            !name(IN_CLUSTER).needs_some_secret() && !server("https://kubernetes.default.svc/").needs_some_secret()
+        );
+        assert!(!Destination::default().needs_some_secret());
         assert!(!name(IN_CLUSTER).needs_secret(IN_CLUSTER, IN_CLUSTER_URLS[0]));
         assert!(!server(IN_CLUSTER_URLS[0]).needs_secret(IN_CLUSTER, IN_CLUSTER_URLS[0]));
     }

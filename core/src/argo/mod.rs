@@ -2,6 +2,7 @@
 
 pub mod application;
 pub mod application_set;
+pub mod cluster_generator;
 pub mod config;
 pub mod destination;
 pub mod digest;

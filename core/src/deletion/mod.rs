@@ -115,6 +115,12 @@ impl Deletion {
         self.scopes_in(namespaces)
     }
 
+    /// Namespaces of the guard's own cluster that it touches, in order.
+    pub fn namespaces_here(&self) -> Vec<&str> {
+        let touched = places::touched_by_cluster(&self.plan).remove(&LOCAL);
+        touched.into_iter().flatten().collect()
+    }
+
     /// A namespace, with all that may waive a finding there.
     fn place(&self, namespace: &str) -> Place {
         let own =

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    argo::{application::cascades, application_set::wants_applications_of},
+    argo::{application::cascades, application_set::wants_applications_of, cluster_generator::ClusterSelector},
     object::{ARGO_GROUP, ObjectMeta, ObjectRef, null_to_default},
 };
 
@@ -17,6 +17,10 @@ pub struct AppSet {
     /// forbids deletes (`applicationset_controller.go`, removal of owner references). Without the finalizer the garbage
     /// collector does not ask for any policy.
     pub keeps_applications: bool,
+    /// Whether its own controller deletes none of its Applications, whatever its generators find.
+    pub forbids_deletes: bool,
+    /// The clusters that its generators look for.
+    pub clusters: Box<[ClusterSelector]>,
     /// The ApplicationSet that owns Applications which this one wants, by its own condition.
     pub wants_applications_of: Option<Box<str>>,
 }
@@ -25,9 +29,11 @@ impl AppSet {
     /// Reads an ApplicationSet whose metadata is `meta`. What of `json` has another shape than Argo CD gives it counts as
     /// absent.
     pub fn new(meta: ObjectMeta, json: &str) -> Self {
-        let keeps_applications = cascades(&meta.finalizers) && forbids_deletes(json);
+        let forbids_deletes = forbids_deletes(json);
+        let keeps_applications = cascades(&meta.finalizers) && forbids_deletes;
+        let clusters = ClusterSelector::of_set(json);
         let wants_applications_of = wants_applications_of(json).map(String::into_boxed_str);
-        Self { meta, keeps_applications, wants_applications_of }
+        Self { meta, keeps_applications, forbids_deletes, clusters, wants_applications_of }
     }
 
     /// Its identity.

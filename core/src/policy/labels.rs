@@ -66,6 +66,16 @@ impl Policy {
         reach
     }
 
+    /// Whether it matters to any line of the policy in which project an Application is.
+    pub fn tells_projects_apart(&self) -> bool {
+        self.matchers().any(super::Matcher::reads_projects)
+    }
+
+    /// Users that some line of the policy names: it may hold for them alone.
+    pub fn named_users(&self) -> impl Iterator<Item = &str> {
+        self.matchers().flat_map(super::Matcher::users).map(String::as_str)
+    }
+
     fn matchers(&self) -> impl Iterator<Item = &super::Matcher> {
         let exemptions = self.exemptions.iter().map(|exemption| &exemption.matcher);
         exemptions.chain(self.overrides.iter().map(|(matcher, _)| matcher))

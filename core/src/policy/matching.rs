@@ -88,6 +88,16 @@ impl Matcher {
         self.projects.is_none() && self.users.is_empty()
     }
 
+    /// Whether the project of an Application takes part.
+    pub fn reads_projects(&self) -> bool {
+        self.projects.is_some()
+    }
+
+    /// The users it names.
+    pub(super) fn users(&self) -> &[String] {
+        &self.users
+    }
+
     /// Whether labels of the namespace take part.
     pub fn reads_labels(&self) -> bool {
         self.selector.is_some()

@@ -66,6 +66,14 @@ impl Scopes {
         &self.0
     }
 
+    /// The same where what belongs to project `from` belongs to project `to` instead.
+    #[must_use]
+    pub fn moved(mut self, from: &str, to: &str) -> Self {
+        let of_it = self.0.iter_mut().flat_map(|place| &mut place.0).filter_map(|scope| scope.project.as_mut());
+        of_it.filter(|project| *project == from).for_each(|project| to.clone_into(project));
+        self
+    }
+
     /// Whether any project takes part.
     pub fn name_a_project(&self) -> bool {
         self.0.iter().flat_map(Place::scopes).any(|scope| scope.project.is_some())

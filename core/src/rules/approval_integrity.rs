@@ -1,15 +1,17 @@
 //! `approval-integrity`: what the other rules rely on may only be written by those it belongs to.
 //!
 //! An approval is written by the approver who is named in it and who may approve; a label that takes a Namespace out of a
-//! rule's reach needs the same right; the glass is broken by members of the configured groups. Taking any of it away is
+//! rule's reach needs the same right, and so does a project that does it for an Application; the glass is broken by members of the configured groups. Taking any of it away is
 //! free to everybody, and so is everything else in the same write.
 
 mod finalize;
+mod projects;
 #[cfg(test)]
 mod tests;
 
 use jiff::Timestamp;
 
+pub use self::projects::foresees;
 use super::{Context, Rule};
 use crate::{
     admission::{Object, Request},
@@ -37,7 +39,7 @@ impl Rule for ApprovalIntegrity {
     }
 
     fn applies(&self, request: &Request<'_>) -> bool {
-        request.target.is_namespace() || writes_break_glass(request)
+        request.target.is_namespace() || request.target.is_application() || writes_break_glass(request)
     }
 
     /// Everything this rule judges stands in the request.
@@ -47,6 +49,7 @@ impl Rule for ApprovalIntegrity {
 
     fn check(&self, cx: &Context<'_>, facts: &mut Facts, findings: &mut Vec<Finding>) {
         break_glass(cx, findings);
+        projects::check(cx, facts, findings);
         let Some(new) = cx.request.object.as_ref().filter(|_| cx.request.target.is_namespace()) else { return };
         match &cx.request.old_object {
             None => created(cx, &new.meta, findings),

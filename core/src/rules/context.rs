@@ -5,12 +5,21 @@ use jiff::Timestamp;
 use crate::{
     admission::{Operation, Request},
     catalog::RuleMeta,
-    decision::{BrokenGlass, Finding, Severity, mode_of},
+    decision::{BrokenGlass, Decision, Finding, Severity, mode_of},
     deletion::{Deletion, Inputs, Stored},
     inventory::Inventory,
     policy::{BREAK_GLASS, Mode, Policy, break_glass_reason},
     remedy::{Command, Remedy},
 };
+
+/// What deleting the object of a request would come to.
+#[derive(Debug)]
+pub struct Foreseen {
+    /// The decision on the delete.
+    pub decision: Decision,
+    /// Namespaces of the guard's own cluster that it touches, in order.
+    pub namespaces: Vec<String>,
+}
 
 /// A request and everything known around it.
 #[derive(Clone, Copy)]
@@ -29,6 +38,8 @@ pub struct Context<'a> {
     pub stored: Option<&'a Stored<'a>>,
     /// What the DELETE means and takes along; `None` for other operations and for objects that do not exist.
     pub deletion: Option<&'a Deletion>,
+    /// What deleting the object as it is stored would come to, where [`super::foresees`] the request.
+    pub foreseen: Option<&'a Foreseen>,
 }
 
 impl<'a> Context<'a> {

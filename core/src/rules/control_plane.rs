@@ -1,29 +1,34 @@
-//! `control-plane`: what Argo CD itself stands on is not deleted from under it.
+//! `control-plane`: what Argo CD itself stands on is not taken from under it.
 
+mod definitions;
+mod own;
 mod projects;
+mod registrations;
+mod routes;
 
 use std::fmt;
 
 use super::{Context, Rule, namespace_approval};
 use crate::{
-    admission::Request,
-    argo::config::{SECRET_TYPE, cluster_secret},
+    admission::{Operation, Request},
     catalog::{
         RuleMeta,
-        control_plane::{CLUSTER_SECRET, DEFINITION, META, NAMESPACE},
+        control_plane::{META, NAMESPACE},
     },
     decision::{Finding, Severity},
-    deletion::{Deletion, Item, Via, find_name},
-    facts::{Facts, Reading},
+    deletion::{Deletion, Item, Via},
+    facts::Facts,
     inventory::{App, AppId, LOCAL},
     namespace::approval::{Approval, Problem, remedies},
-    object::{ARGO_GROUP, ObjectMeta, ObjectRef},
+    object::{ARGO_GROUP, ObjectMeta},
     remedy::{Command, Remedy},
     text::{count, some},
 };
 
 /// What it does: refuses the delete of Argo CD's own definitions while an instance exists, of an AppProject that
-/// Applications outside the plan still use, and of the Namespaces that Argo CD and its Applications live in.
+/// Applications outside the plan still use, of the Secret of a cluster they deploy to, and of the Namespaces that Argo CD and
+/// its Applications live in. What comes to the same without a delete is refused too: a definition that is no longer served,
+/// an APIService that answers in its place, a Secret that loses its label.
 ///
 /// Why that is bad: none of these looks as if it held anything. A definition takes every Application along without a
 /// review, an Application without its project can never be deleted, and one whose controller is gone hangs.
@@ -37,10 +42,20 @@ impl Rule for ControlPlane {
     }
 
     fn applies(&self, request: &Request<'_>) -> bool {
-        request.sub_resource.is_empty()
+        let changed = || {
+            definitions::defines_argo_cd(&request.target)
+                || routes::is_route(&request.target)
+                || registrations::loses_label(request)
+        };
+        request.sub_resource.is_empty() && (request.operation == Operation::Delete || changed())
     }
 
     fn check(&self, cx: &Context<'_>, facts: &mut Facts, findings: &mut Vec<Finding>) {
+        if cx.request.operation != Operation::Delete {
+            definitions::changed(cx, findings);
+            routes::check(cx, findings);
+            return registrations::unlabelled(cx, findings);
+        }
         let Some(deletion) = cx.deletion else { return };
         if !deletion.judged {
             return;
@@ -51,15 +66,16 @@ impl Rule for ControlPlane {
                 continue;
             }
             if item.via == Via::Root && item.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
-                definition(cx, &deletion.object, findings);
+                definitions::deleted(cx, &deletion.object, findings);
             } else if item.kind.is("", "Namespace") {
                 namespace(cx, facts, deletion, item, findings);
             } else if item.kind.is(ARGO_GROUP, "AppProject") {
                 projects::project(cx, facts, deletion, item, findings);
             } else if item.kind.is("", "Secret") {
-                registration(cx, facts, deletion, item, findings);
+                registrations::deleted(cx, facts, deletion, item, findings);
             }
         }
+        own::check(cx, deletion, findings);
         for finding in &mut findings[before..] {
             finding.scopes = deletion.scopes(&finding.object);
         }
@@ -106,56 +122,6 @@ impl fmt::Display for Fallout {
             }
         }
     }
-}
-
-/// Definitions: the API server removes the instances without a review (recording s24), and their finalizers still act.
-fn definition(cx: &Context<'_>, object: &ObjectRef, findings: &mut Vec<Finding>) {
-    let inventory = cx.inventory;
-    let every = || inventory.applications().map(|(_, app)| app);
-    let name = &object.name;
-    let (instances, plural, what_follows) = match name.as_str() {
-        "applications.argoproj.io" => {
-            let fallout = Fallout::of(every());
-            (fallout.apps, "Application", format!("; {fallout}"))
-        }
-        "applicationsets.argoproj.io" => {
-            let generated = Fallout::of(every().filter(|app| app.generated_by.is_some()));
-            let follows = match generated.apps {
-                0 => String::new(),
-                apps => format!(", then the {} they generated; {generated}", count(apps, "Application")),
-            };
-            (inventory.appsets().count(), "ApplicationSet", follows)
-        }
-        "appprojects.argoproj.io" => {
-            let users = every().count();
-            let follows = match users {
-                0 => String::new(),
-                _ => format!("; without them {} can neither be synced nor deleted", count(users, "Application")),
-            };
-            (inventory.projects().count(), "AppProject", follows)
-        }
-        _ => return,
-    };
-    if instances == 0 {
-        return;
-    }
-    findings.push(
-        Finding::new(
-            &DEFINITION,
-            Severity::Deny,
-            object.clone(),
-            "a definition of Argo CD would take every object of its kind along, without a review",
-        )
-        .detail(format!("{object} takes {}{what_follows}", count(instances, plural)))
-        .remedy(Remedy::run(
-            "delete these first, each is judged by itself",
-            Command::new("kubectl get").words([name, "-A"]),
-        ))
-        .remedy(Remedy::run(
-            "to renew a definition, apply it, without a delete",
-            Command::new("kubectl apply --server-side -f CRD.yaml"),
-        )),
-    );
 }
 
 /// Namespaces that Argo CD, its Applications or its ApplicationSets live in.
@@ -219,53 +185,4 @@ fn namespace(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, item: &It
     let place = if is_home { 0 } else { finding.remedies.len() };
     finding.remedies.insert(place, plan);
     findings.push(finding);
-}
-
-/// Secrets that register a cluster. Without one Argo CD drops the finalizers of an Application that is deleted and leaves
-/// its objects where they are, without a word (`controller/appcontroller.go`, destination that cannot be resolved).
-fn registration(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, item: &Item, findings: &mut Vec<Finding>) {
-    if deletion.is_mere_replacement() || !cx.inventory.controller_namespaces().any(|home| home == &*item.namespace) {
-        return;
-    }
-    let (object, secret) = if item.via == Via::Root {
-        let Some(stored) = cx.stored else { return };
-        (deletion.object.clone(), cluster_secret(&stored.meta, stored.raw().get()))
-    } else {
-        let Some(Ok(object)) = find_name(cx.inputs(), facts, &deletion.plan, item) else { return };
-        // Only a Secret that says it registers a cluster is read whole.
-        let Some(Reading::Found(meta)) = facts.metadata(&object) else { return };
-        if meta.label(SECRET_TYPE.0) != Some(SECRET_TYPE.1) {
-            return;
-        }
-        let Some(Reading::Found(raw)) = facts.object(&object) else { return };
-        (object, cluster_secret(&meta, raw.get()))
-    };
-    let Some((cluster, server)) = secret else { return };
-    let needs = |(id, app): &(AppId, &App)| {
-        !deletion.plan.leaving.surely.contains(id)
-            && *app.controller_namespace == *item.namespace
-            && app.destination.needs_secret(&cluster, &server)
-    };
-    let users: Vec<&App> = cx.inventory.applications().filter(needs).map(|(_, app)| app).collect();
-    if users.is_empty() {
-        return;
-    }
-    findings.push(
-        Finding::new(
-            &CLUSTER_SECRET,
-            Severity::Warn,
-            object.clone(),
-            "Applications deploy to a cluster that would be forgotten",
-        )
-        .detail(format!(
-            "{object}: {} to {}; deleted without it they leave everything behind: {}",
-            if users.len() == 1 {
-                "1 Application deploys".to_owned()
-            } else {
-                format!("{} Applications deploy", users.len())
-            },
-            cluster,
-            named(users.iter().copied())
-        )),
-    );
 }

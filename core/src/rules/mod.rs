@@ -16,7 +16,10 @@ pub mod sync_wave;
 #[cfg(test)]
 mod testing;
 
-pub use self::context::Context;
+pub use self::{
+    approval_integrity::foresees,
+    context::{Context, Foreseen},
+};
 use crate::{
     admission::Request,
     catalog::RuleMeta,

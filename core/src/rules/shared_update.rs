@@ -2,10 +2,14 @@
 //!
 //! Argo CD applies each Application's own version of an object, so of two Applications that render the same one the last
 //! to sync wins. Where the versions differ, the other loses a subject, a rule or a label without anything being deleted.
+//! Two writes take away the whole of it: one that hands an object to the garbage collector, and one that makes invisible what
+//! an Application claims.
 
 mod aggregation;
 mod applications;
 mod generated;
+mod hidden;
+mod owners;
 mod prune;
 mod removals;
 #[cfg(test)]
@@ -14,7 +18,7 @@ mod tests;
 use self::removals::losses;
 use super::{Context, Rule};
 use crate::{
-    admission::{Object, Request},
+    admission::{Object, Operation, Request},
     argo::{Marker, tracking::marker},
     catalog::{
         RuleMeta,
@@ -49,17 +53,22 @@ impl Rule for SharedUpdate {
     fn applies(&self, request: &Request<'_>) -> bool {
         let terminating =
             [&request.object, &request.old_object].into_iter().flatten().any(|object| object.meta.is_terminating());
+        let updates = request.operation == Operation::Update
+            && (request.target.is_application() || is_set(&request.target) || is_shared_kind(&request.target));
         !terminating
-            && (request.target.is_application() || is_set(&request.target) || is_shared_kind(&request.target))
+            && (updates || owners::names_owners(request))
             && !CONTROL_PLANE.contains(&request.user.username.as_str())
     }
 
     fn check(&self, cx: &Context<'_>, facts: &mut Facts, findings: &mut Vec<Finding>) {
+        owners::check(cx, facts, findings);
         let (Some(old), Some(new)) = (&cx.request.old_object, &cx.request.object) else { return };
         let result = if cx.request.target.is_application() {
             applications::check(cx, facts, old, new, findings)
         } else if is_set(&cx.request.target) {
             generated::check(cx, old, new, findings)
+        } else if !is_shared_kind(&cx.request.target) {
+            Ok(())
         } else {
             shared_object(cx, facts, old, new, findings)
         };

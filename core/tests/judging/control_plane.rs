@@ -210,21 +210,30 @@ fn what_is_half_gone_is_not_held_up_by_the_control_plane() {
 }
 
 #[test]
-fn cluster_that_applications_deploy_to_is_not_forgotten_without_a_word() {
+fn cluster_that_applications_deploy_to_is_not_forgotten() {
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "cluster-east", "namespace": "argocd", "uid": "s",
         "labels": {"argocd.argoproj.io/secret-type": "cluster"}}, "stringData": {"name": "east", "server": "https://east.example.com"}});
     let east = |name: &str, destination: Value| with(app(name, &[]), "/spec/destination", destination);
     let by_name = east("one", json!({"name": "east"}));
     let by_server = east("two", json!({"server": "https://east.example.com/"}));
     let world = World::new([secret.clone(), by_name.clone(), by_server, app("local", &[])]);
-    warned(
+    refused(
         &world.delete("Secret argocd/cluster-east", "alice"),
-        &["Secret argocd/cluster-east: 2 Applications deploy to east"],
+        &["control-plane/cluster-secret", "Secret argocd/cluster-east: 2 Applications deploy to east"],
     );
     passes(&World::new([secret.clone(), app("local", &[])]).delete("Secret argocd/cluster-east", "alice"));
-    // Inside a plan it is said as well.
-    let world = World::new([secret, by_name, app("clusters", &["Secret argocd/cluster-east"])]);
-    warned(&world.delete("argoproj.io/Application argocd/clusters", "alice"), &["1 Application deploys to east"]);
+    // Inside a plan it counts as well, and what goes with the plan does not need it.
+    let clusters = app("clusters", &["Secret argocd/cluster-east"]);
+    let world = World::new([secret.clone(), by_name.clone(), clusters]);
+    refused(&world.delete("argoproj.io/Application argocd/clusters", "alice"), &["1 Application deploys to east"]);
+    let all = app("clusters", &["Secret argocd/cluster-east", "argoproj.io/Application argocd/one"]);
+    let world = World::new([secret.clone(), by_name.clone(), all]);
+    passes(&world.delete("argoproj.io/Application argocd/clusters", "alice"));
+    // What was admitted at the root is not refused below it.
+    let leaving = with(app("clusters", &["Secret argocd/cluster-east"]), "/metadata/deletionTimestamp", NOW);
+    let marked =
+        with(secret, "/metadata/annotations/argocd.argoproj.io~1tracking-id", "clusters:/Secret:argocd/cluster-east");
+    passes(&World::new([marked, by_name, leaving]).delete("Secret argocd/cluster-east", CONTROLLER));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Updates of Applications that take something away: prune is switched on while the list holds what another Application
 //! claims, or a child that two parents define is pointed elsewhere.
 
-use super::{claimants, parties, prune};
+use super::{claimants, hidden, parties, prune};
 use crate::{
     admission::Object,
     argo::{Application, Entry, application::Spec, sync_intent::SyncIntent},
@@ -24,6 +24,7 @@ pub(super) fn check(
     if !cx.policy.watches_applications_in(&new.meta.namespace) {
         return Ok(());
     }
+    hidden::check(cx, old, new, findings)?;
     let (before, after): (SyncIntent, SyncIntent) = (old.decode()?, new.decode()?);
     let by_itself = after.prunes_by_itself() && !before.prunes_by_itself();
     let asked = after.pruning_sync().filter(|_| before.pruning_sync().is_none());
