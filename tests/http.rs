@@ -74,8 +74,11 @@ async fn other_content_types_get_415() {
 async fn other_methods_and_paths_are_refused() {
     let get = Request::get("/validate").body(Body::empty()).unwrap();
     assert_eq!(app(guard("enforce")).oneshot(get).await.unwrap().status(), StatusCode::METHOD_NOT_ALLOWED);
-    let (status, _) = post(app(guard("enforce")), "/mutate", "application/json", "{}").await;
-    assert_eq!(status, StatusCode::NOT_FOUND);
+    for (path, reason) in [("/mutate", "sent to /validate"), ("//validate", "one slash"), ("/", "sent to /validate")] {
+        let (status, text) = post(app(guard("enforce")), path, "application/json", "{}").await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{path}");
+        assert!(String::from_utf8_lossy(&text).contains(reason), "{path}");
+    }
 }
 
 #[tokio::test]

@@ -295,7 +295,7 @@ async fn drain_has_an_end() {
 #[tokio::test]
 async fn handshake_that_stalls_is_given_up_and_stands_in_nobodys_way() {
     let authority = Authority::new(DAY).unwrap();
-    let limits = Limits { handshake: Duration::from_millis(100), connections: 4, ..Limits::default() };
+    let limits = Limits { first: Duration::from_millis(500), connections: 4, ..Limits::default() };
     let server = start(tls_of(&authority, None), webhook(), limits).await;
     let mut stalled = Vec::new();
     for _ in 0..8 {
@@ -313,13 +313,64 @@ async fn handshake_that_stalls_is_given_up_and_stands_in_nobodys_way() {
 }
 
 #[tokio::test]
-async fn headers_that_stall_are_given_up() {
+async fn what_is_never_a_whole_request_is_given_up() {
     let authority = Authority::new(DAY).unwrap();
-    let limits = Limits { headers: Duration::from_millis(100), ..Limits::default() };
+    let limits = Limits { first: Duration::from_millis(300), ..Limits::default() };
     let server = start(tls_of(&authority, None), webhook(), limits).await;
-    let mut stream = connect(&server, trusting(&authority)).await.unwrap();
-    stream.write_all(b"POST /validate HTTP/1.1\r\nHost: a\r\n").await.unwrap();
-    until_closed(&mut stream).await;
+    let head = "POST /validate HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n";
+    let beginnings = ["", "POST /vali", head, &format!("{head}Content-Length: 1000\r\n\r\n{{"), "GET / HTTP/1.1\r\n"];
+    for beginning in beginnings {
+        let mut stream = connect(&server, trusting(&authority)).await.unwrap();
+        stream.write_all(beginning.as_bytes()).await.unwrap();
+        until_closed(&mut stream).await;
+    }
+}
+
+#[tokio::test]
+async fn connection_that_has_asked_once_outlives_those_that_never_ask() {
+    let authority = Authority::new(DAY).unwrap();
+    let limits = Limits { first: Duration::from_millis(300), connections: 8, fresh_per_peer: 4, ..Limits::default() };
+    let server = start(tls_of(&authority, None), webhook(), limits).await;
+    let mut kept = Vec::new();
+    for _ in 0..4 {
+        let mut sender = open(&server, trusting(&authority)).await;
+        ask(&mut sender).await.into_body().collect().await.unwrap();
+        kept.push(sender);
+    }
+    // Far more half requests than there is room for, all from the same address, one after the other.
+    let mut stalled = Vec::new();
+    for _ in 0..20 {
+        let mut stream = connect(&server, trusting(&authority)).await.unwrap();
+        stream.write_all(b"POST /vali").await.unwrap();
+        stalled.push(stream);
+        // Somebody new is served all the while.
+        let mut fresh = timeout(PATIENCE, open(&server, trusting(&authority))).await.expect("nobody gets through");
+        assert_eq!(ask(&mut fresh).await.status(), StatusCode::OK);
+    }
+    for stream in &mut stalled {
+        until_closed(stream).await;
+    }
+    for sender in &mut kept {
+        assert_eq!(ask(sender).await.status(), StatusCode::OK, "it was idle for longer than a first request may take");
+    }
+}
+
+#[tokio::test]
+async fn port_full_of_connections_that_have_all_asked_still_takes_another() {
+    let authority = Authority::new(DAY).unwrap();
+    let limits = Limits { connections: 4, fresh_per_peer: 4, ..Limits::default() };
+    let server = start(tls_of(&authority, None), webhook(), limits).await;
+    let mut greedy = Vec::new();
+    for _ in 0..8 {
+        let mut sender = open(&server, trusting(&authority)).await;
+        let answer = timeout(PATIENCE, ask(&mut sender)).await.expect("nobody gets through");
+        answer.into_body().collect().await.unwrap();
+        greedy.push(sender);
+    }
+    // The last of them were never in anybody's way.
+    for sender in &mut greedy[5..] {
+        assert_eq!(ask(sender).await.status(), StatusCode::OK);
+    }
 }
 
 #[test]

@@ -228,6 +228,7 @@ impl Served {
                 stuck_after: self.stuck_after,
                 log: Some(self.log),
             }),
+            limits: Limits::of_plain_port(),
         };
         tracing::info!(version = env!("CARGO_PKG_VERSION"), plain = %plain.address()?, "started");
         let (readiness, tls) = (self.readiness.clone(), self.tls);
@@ -236,12 +237,13 @@ impl Served {
             // do what the failure policy of each entry says, which is what its owner decided for this case.
             readiness.wait_for(Requirement::Policy).await;
             let listener = webhook.listen(1024).context("the webhook port cannot be listened on")?;
-            let port = Port { listener, transport: Transport::Tls(tls), app: routes::router(guard) };
+            let (transport, limits) = (Transport::Tls(tls), Limits::default());
+            let port = Port { listener, transport, app: routes::router(guard), limits };
             tracing::info!(address = %port.address()?, "the webhook port is open");
             Ok(port)
         };
         let stop = shutdown::told_to_stop();
-        shutdown::run(webhook, plain, Limits::default(), self.linger, &self.readiness, &mut background, stop).await
+        shutdown::run(webhook, plain, self.linger, &self.readiness, &mut background, stop).await
     }
 }
 

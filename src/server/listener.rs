@@ -1,9 +1,20 @@
 //! The accept loop: connections in, connections out, and never more of them than the process can carry.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::SocketAddr,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
 
-use axum::{Router, body::Body, extract::Request};
-use hyper::body::Incoming;
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::Request,
+};
+use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::graceful::{GracefulShutdown, Watcher},
@@ -12,22 +23,26 @@ use hyper_util::{
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use super::ServerTls;
+use super::{
+    ServerTls,
+    connections::{Connections, Place},
+};
 
 /// How connections are bounded.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// So many connections at a time; more wait in the kernel's queue.
+    /// So many connections at a time. One more takes the place of another, see `connections`.
     pub connections: usize,
-    /// A TLS handshake that takes longer is given up.
-    pub handshake: Duration,
-    /// Request headers that take longer are given up. hyper counts an idle keep-alive connection as one that owes its
+    /// So many of them, from one address, may not have sent a complete request yet.
+    pub fresh_per_peer: usize,
+    /// Within this time of its beginning, TLS handshake included, a connection has to send a complete request.
+    pub first: Duration,
+    /// Headers of a later request that take longer are given up. hyper counts an idle keep-alive connection as one that owes its
     /// headers, and the API server keeps idle connections for 90 seconds and does not repeat a POST that meets a closed
     /// one. So this must be longer than 90 seconds.
     pub headers: Duration,
@@ -39,12 +54,24 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 1024,
-            handshake: Duration::from_secs(10),
+            fresh_per_peer: 256,
+            first: Duration::from_secs(10),
             headers: Duration::from_secs(120),
             drain: Duration::from_secs(15),
         }
     }
 }
+
+impl Limits {
+    /// Those of the plain port: few have business there.
+    #[must_use]
+    pub fn of_plain_port() -> Self {
+        Self { connections: 128, fresh_per_peer: 64, ..Self::default() }
+    }
+}
+
+/// What a connection buffers of a request beside its body. Headers of the API server are a few hundred bytes.
+const BUFFER: usize = 64 << 10;
 
 /// What the bytes of a connection are wrapped in.
 #[derive(Clone, Debug)]
@@ -61,18 +88,11 @@ pub struct Peer(pub SocketAddr);
 
 /// Serves `app` until `stop` is cancelled, then lets requests in progress end.
 pub async fn serve(listener: TcpListener, transport: Transport, app: Router, limits: Limits, stop: CancellationToken) {
-    let permits = Arc::new(Semaphore::new(limits.connections));
+    let connections = Connections::new(limits);
     let draining = GracefulShutdown::new();
     let mut pause = PAUSE;
+    let mut number = 0;
     loop {
-        // The permit comes first: a connection that nobody has room for stays in the kernel's queue.
-        let permit = tokio::select! {
-            biased;
-            () = stop.cancelled() => break,
-            permit = permits.clone().acquire_owned() => permit,
-        };
-        // The semaphore is never closed.
-        let Ok(permit) = permit else { break };
         let accepted = tokio::select! {
             biased;
             () = stop.cancelled() => break,
@@ -81,13 +101,20 @@ pub async fn serve(listener: TcpListener, transport: Transport, app: Router, lim
         match accepted {
             Ok((stream, peer)) => {
                 pause = PAUSE;
-                let connection = Connection { peer, limits, watcher: draining.watcher(), _permit: permit };
+                number += 1;
+                let place = tokio::select! {
+                    biased;
+                    () = stop.cancelled() => break,
+                    place = connections.place(number, peer) => Arc::new(place),
+                };
+                let connection = Connection { peer, limits, watcher: draining.watcher(), place };
                 tokio::spawn(connection.run(stream, transport.clone(), app.clone()));
             }
             // The connection went away before it was taken up; the next one is none the worse.
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
                 // Out of file descriptors, most likely. Trying at once again would only burn the processor.
+                connections.shed();
                 tracing::error!(%error, pause_seconds = pause.as_secs_f64(), "cannot accept connections");
                 tokio::select! {
                     () = stop.cancelled() => break,
@@ -115,34 +142,95 @@ struct Connection {
     peer: SocketAddr,
     limits: Limits,
     watcher: Watcher,
-    _permit: OwnedSemaphorePermit,
+    place: Arc<Place>,
 }
 
 impl Connection {
+    /// Serves until the other end goes, or has to.
     async fn run(self, stream: TcpStream, transport: Transport, app: Router) {
+        let (peer, place) = (self.peer, self.place.clone());
+        tokio::select! {
+            () = self.talk(stream, transport, app) => {}
+            () = place.has_to_go() => tracing::debug!(%peer, "connection dropped: it asked nothing, or others need its place"),
+        }
+    }
+
+    async fn talk(self, stream: TcpStream, transport: Transport, app: Router) {
         // Answers are small and somebody waits for each of them.
         let _ = stream.set_nodelay(true);
         let Transport::Tls(tls) = transport else { return self.serve(stream, app).await };
-        match timeout(self.limits.handshake, tls.acceptor().accept(stream)).await {
-            Ok(Ok(stream)) => self.serve(stream, app).await,
-            Ok(Err(error)) => tracing::debug!(peer = %self.peer, %error, "TLS handshake failed"),
-            Err(_) => tracing::debug!(peer = %self.peer, "TLS handshake took too long"),
+        match tls.acceptor().accept(stream).await {
+            Ok(stream) => self.serve(stream, app).await,
+            Err(error) => tracing::debug!(peer = %self.peer, %error, "TLS handshake failed"),
         }
     }
 
     async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(self, stream: S, app: Router) {
-        let peer = Peer(self.peer);
-        let service = app.map_request(move |request: Request<Incoming>| {
-            let mut request = request.map(Body::new);
+        let (peer, place) = (Peer(self.peer), self.place);
+        let service = tower::service_fn(move |request: Request<Incoming>| {
+            let (place, app) = (place.clone(), app.clone());
+            let mut request = request.map(|body| Body::new(Noticed::new(body, place.clone())));
             request.extensions_mut().insert(peer);
-            request
+            async move {
+                let answer = app.oneshot(request).await;
+                place.is_answered();
+                answer
+            }
         });
         let connection = hyper::server::conn::http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.limits.headers)
+            .max_buf_size(BUFFER)
+            // Nobody needs the time of day here, and with a clock before 1970 there is none that HTTP could tell.
+            .auto_date_header(false)
             .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
         if let Err(error) = self.watcher.watch(connection).await {
             tracing::debug!(peer = %self.peer, %error, "connection ended");
         }
+    }
+}
+
+/// The body of a request that tells when all of it has come in.
+struct Noticed {
+    body: Incoming,
+    place: Option<Arc<Place>>,
+}
+
+impl Noticed {
+    fn new(body: Incoming, place: Arc<Place>) -> Self {
+        let mut noticed = Self { body, place: Some(place) };
+        noticed.notice(noticed.body.is_end_stream());
+        noticed
+    }
+
+    fn notice(&mut self, is_whole: bool) {
+        if is_whole && let Some(place) = self.place.take() {
+            place.asks();
+        }
+    }
+}
+
+impl hyper::body::Body for Noticed {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if let Poll::Ready(frame) = &polled {
+            let is_whole = frame.is_none() || self.body.is_end_stream();
+            self.notice(is_whole);
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }

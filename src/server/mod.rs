@@ -1,6 +1,8 @@
 //! The webhook server: sockets, TLS, routes, probes, shutdown. The core decides what it answers.
 
 pub mod admin;
+mod bodies;
+mod connections;
 pub mod guard;
 pub mod listener;
 pub mod routes;

@@ -8,9 +8,8 @@ use std::{
 
 use axum::{
     Router,
-    body::Bytes,
-    extract::{DefaultBodyLimit, FromRequest, Request, State},
-    http::{HeaderMap, StatusCode, header},
+    extract::{Request, State},
+    http::{HeaderMap, Method, StatusCode, Uri, header},
     response::{IntoResponse, Response},
     routing::post,
 };
@@ -18,12 +17,10 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use super::{
     Guard,
+    bodies::Bodies,
     guard::{Arrival, NotAReview},
 };
 use crate::judge::Source;
-
-/// A review carries an object twice, and the API server takes objects of 3 MiB.
-pub const MAX_BODY: usize = 8 << 20;
 
 /// What the API server grants if it says nothing else.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -32,34 +29,48 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The webhook's routes.
 pub fn router<S: Source + Send + 'static>(guard: Arc<Guard<S>>) -> Router {
+    let bodies = Bodies::new(guard.metrics.clone());
     Router::new()
         .route("/validate", post(validate::<S>))
         .route("/validate/", post(validate::<S>))
         .route("/validate/{*entry}", post(validate::<S>))
-        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .fallback(not_here)
+        .method_not_allowed_fallback(not_so)
         .layer(CatchPanicLayer::custom(panicked))
-        .with_state(guard)
+        .with_state((guard, bodies))
 }
 
-async fn validate<S: Source + Send + 'static>(State(guard): State<Arc<Guard<S>>>, request: Request) -> Response {
+async fn validate<S: Source + Send + 'static>(
+    State((guard, bodies)): State<(Arc<Guard<S>>, Bodies)>,
+    request: Request,
+) -> Response {
     let at = Instant::now();
     let granted = granted(request.uri().query());
     if !is_json(request.headers()) {
         return (StatusCode::UNSUPPORTED_MEDIA_TYPE, "an AdmissionReview comes as application/json\n").into_response();
     }
     let path = request.uri().path().to_owned();
-    let body = match tokio::time::timeout(granted, Bytes::from_request(request, &())).await {
-        Ok(Ok(body)) => body,
-        Ok(Err(rejection)) => return rejection.into_response(),
-        Err(_) => return (StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time\n").into_response(),
+    let body = match bodies.receive(request.into_body(), granted).await {
+        Ok(body) => body,
+        Err(refusal) => return refusal,
     };
     // A part of the time is kept for the way back: an answer in time that says what could not be read is worth more
     // than a complete one that comes too late.
     let arrival = Arrival { path: &path, at, reads: granted.mul_f64(0.8) };
-    match guard.answer(&body, arrival).await {
+    match guard.answer(&body.bytes, arrival).await {
         Ok(answer) => ([(header::CONTENT_TYPE, "application/json")], answer).into_response(),
         Err(NotAReview(reason)) => (StatusCode::BAD_REQUEST, format!("{reason}\n")).into_response(),
     }
+}
+
+/// Somebody wrote another path into a webhook configuration, and sees this in the error of the API server.
+async fn not_here(uri: Uri) -> Response {
+    let hint = if uri.path().starts_with("//") { ", with one slash at the beginning" } else { "" };
+    (StatusCode::NOT_FOUND, format!("reviews are sent to /validate or below it{hint}\n")).into_response()
+}
+
+async fn not_so(method: Method) -> Response {
+    (StatusCode::METHOD_NOT_ALLOWED, format!("reviews are sent by POST, not by {method}\n")).into_response()
 }
 
 /// The time that the API server grants: it sends what is left of its own, in whole seconds.

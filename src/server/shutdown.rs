@@ -39,6 +39,8 @@ pub struct Port {
     pub transport: Transport,
     /// What it serves.
     pub app: Router,
+    /// How its connections are bounded.
+    pub limits: Limits,
 }
 
 /// Serves both ports, the webhook's as soon as it is there, until `stop` resolves, then shuts down in the order that
@@ -51,7 +53,6 @@ pub struct Port {
 pub async fn run(
     webhook: impl Future<Output = anyhow::Result<Port>>,
     admin: Port,
-    limits: Limits,
     linger: Duration,
     readiness: &Readiness,
     background: &mut JoinSet<anyhow::Result<()>>,
@@ -61,7 +62,7 @@ pub async fn run(
     let leaving = CancellationToken::new();
     let start = |port: Port, stop: &CancellationToken| {
         let app = until_leaving(port.app, leaving.clone());
-        tokio::spawn(serve(port.listener, port.transport, app, limits, stop.clone()))
+        tokio::spawn(serve(port.listener, port.transport, app, port.limits, stop.clone()))
     };
     let mut admin = start(admin, &stop_admin);
     let mut serving = pin!(async {
@@ -138,7 +139,8 @@ mod tests {
 
     async fn port() -> Port {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        Port { listener, transport: Transport::Plain, app: Router::new().route("/", get(|| async { "the answer" })) }
+        let app = Router::new().route("/", get(|| async { "the answer" }));
+        Port { listener, transport: Transport::Plain, app, limits: Limits::default() }
     }
 
     async fn ask(stream: &mut TcpStream) -> String {
@@ -167,7 +169,7 @@ mod tests {
                 };
                 let linger = Duration::from_secs(5);
                 let mut nothing = JoinSet::new();
-                run(async { Ok(webhook) }, admin, Limits::default(), linger, &readiness, &mut nothing, told).await
+                run(async { Ok(webhook) }, admin, linger, &readiness, &mut nothing, told).await
             }
         });
         let mut kept = TcpStream::connect(address).await.unwrap();

@@ -59,6 +59,32 @@ impl Lookup {
     }
 }
 
+/// Why a body was not taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It is larger than any review.
+    TooLarge,
+    /// There were too many large ones at a time; it was asked to come again.
+    NoRoom,
+    /// It did not arrive in time.
+    TooSlow,
+    /// Its connection broke.
+    Broken,
+}
+
+impl Refused {
+    const ALL: [Self; 4] = [Self::TooLarge, Self::NoRoom, Self::TooSlow, Self::Broken];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::TooLarge => "too-large",
+            Self::NoRoom => "no-room",
+            Self::TooSlow => "too-slow",
+            Self::Broken => "broken",
+        }
+    }
+}
+
 /// Kinds whose deletion is always watched; those that a flag names come on top.
 const TERMINATING_KINDS: [&str; 3] = ["Namespace", "Application", "ApplicationSet"];
 
@@ -73,6 +99,7 @@ pub fn label_values(label: &str) -> Option<Vec<&'static str>> {
         "mode" => modes.iter().map(|mode| mode.as_str()).chain([NONE]).collect(),
         "dry_run" => vec!["false", "true"],
         "outcome" => Lookup::ALL.iter().map(|outcome| outcome.as_str()).collect(),
+        "cause" => Refused::ALL.iter().map(|refused| refused.as_str()).collect(),
         "kind" => TERMINATING_KINDS.to_vec(),
         "result" => vec!["accepted", "rejected"],
         "version" => vec![env!("CARGO_PKG_VERSION")],
@@ -92,6 +119,11 @@ struct RequestLabels {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OutcomeLabel {
     outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CauseLabel {
+    cause: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -123,6 +155,7 @@ pub struct Metrics {
     last_event: Seconds,
     ready: Gauge,
     lookups: Family<OutcomeLabel, Counter>,
+    refused: Family<CauseLabel, Counter>,
     terminating: Family<KindLabel, Gauge>,
     oldest: Family<KindLabel, Seconds>,
     policy_reloads: Family<ResultLabel, Counter>,
@@ -150,6 +183,7 @@ impl Metrics {
             last_event: Seconds::default(),
             ready: Gauge::default(),
             lookups: Family::default(),
+            refused: Family::default(),
             terminating: Family::default(),
             oldest: Family::default(),
             policy_reloads: Family::default(),
@@ -160,6 +194,9 @@ impl Metrics {
         // A counter that does not exist until something goes wrong cannot be alerted on.
         for outcome in Lookup::ALL {
             let _ = metrics.lookups.get_or_create(&OutcomeLabel { outcome: outcome.as_str() });
+        }
+        for refused in Refused::ALL {
+            let _ = metrics.refused.get_or_create(&CauseLabel { cause: refused.as_str() });
         }
         for result in ["accepted", "rejected"] {
             let _ = metrics.policy_reloads.get_or_create(&ResultLabel { result });
@@ -199,6 +236,11 @@ impl Metrics {
             self.ready.clone(),
         );
         registry.register("live_lookups", "Reads of the live cluster for a decision", self.lookups.clone());
+        registry.register(
+            "refused_bodies",
+            "Bodies that were not taken in, so that nothing was judged",
+            self.refused.clone(),
+        );
         registry.register(
             "terminating_objects",
             "Objects that have been terminating for longer than --terminating-after",
@@ -282,6 +324,11 @@ impl Metrics {
     /// How many reads of the live cluster have ended so.
     pub fn lookups(&self, outcome: Lookup) -> u64 {
         self.lookups.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).get()
+    }
+
+    /// Counts a body that was not taken in.
+    pub fn count_refused(&self, refused: Refused) {
+        self.refused.get_or_create(&CauseLabel { cause: refused.as_str() }).inc();
     }
 
     /// Counts a change of the policy.

@@ -119,11 +119,13 @@ impl Server {
                 stuck_after: SignedDuration::ZERO,
                 log: None,
             }),
+            limits: Limits::of_plain_port(),
         };
         let webhook = Port {
             listener: TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?,
             transport: Transport::Tls(Arc::new(tls)),
             app: routes::router(guard),
+            limits: Limits::default(),
         };
         let addresses = (webhook.address()?, plain.address()?);
         let running = tokio::spawn(async move {
@@ -134,7 +136,7 @@ impl Server {
             };
             let open = async { Ok(webhook) };
             let mut nothing = JoinSet::new();
-            shutdown::run(open, plain, Limits::default(), Duration::ZERO, &readiness, &mut nothing, stop).await
+            shutdown::run(open, plain, Duration::ZERO, &readiness, &mut nothing, stop).await
         });
         Ok(Self { webhook: addresses.0, plain: addresses.1, running })
     }
