@@ -1,7 +1,10 @@
 //! The words of an answer. They are read in the Argo CD dashboard and in a terminal at night: what is refused, by which
 //! rule, which objects and who claims them, and what to do.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt::Write,
+};
 
 use super::{Decision, Effect, Outcome, Severity};
 use crate::{
@@ -93,6 +96,9 @@ fn message(decision: &Decision, request: &Request<'_>) -> String {
 /// The way out is what people need most: so much room is made for one remedy of each rule.
 const MAX_WAYS_OUT: usize = 650;
 
+/// So many remedies of a group are looked at: a message has room for a few.
+const MAX_REMEDIES: usize = 200;
+
 /// So many groups are sure of a remedy of theirs.
 const MAX_WAYS: usize = 3;
 
@@ -137,10 +143,12 @@ const WHAT_TO_DO: &str = "\nWhat to do:";
 /// The remedies of a group, as lines of the message and by themselves. One remedy of a rule suffices for that rule; where
 /// several rules refuse, each line names its own, because each needs one.
 fn texts(refused: &[Group<'_>], group: &Group<'_>) -> Vec<(String, String)> {
+    let mut shown = HashSet::new();
     let rule = group.outcomes[0].finding.rule.id;
     let several = refused.iter().any(|other| other.outcomes[0].finding.rule.id != rule);
     let whose = if several { format!("[{rule}] ") } else { String::new() };
-    let remedies = group.outcomes.iter().flat_map(|outcome| &outcome.finding.remedies).map(Remedy::to_string);
+    let remedies = group.outcomes.iter().flat_map(|outcome| &outcome.finding.remedies).take(MAX_REMEDIES);
+    let remedies = remedies.map(Remedy::to_string).filter(|remedy| shown.insert(remedy.clone()));
     remedies.map(|remedy| (format!("\n- {whose}{remedy}"), remedy)).collect()
 }
 
@@ -165,6 +173,7 @@ fn warnings(decision: &Decision) -> Vec<String> {
         let what = if first.detail.is_empty() { &first.summary } else { &first.detail };
         lines.push(warning_with(&format!("[{}] would deny: {what}", label(group)), &tail));
     }
+    let mut said: HashSet<String> = lines.iter().cloned().collect();
     for group in
         groups(decision, |outcome| outcome.finding.severity == Severity::Warn && outcome.effect == Effect::Warned)
     {
@@ -172,7 +181,7 @@ fn warnings(decision: &Decision) -> Vec<String> {
             let finding = &outcome.finding;
             let text = if finding.detail.is_empty() { &finding.summary } else { &finding.detail };
             let line = warning(&format!("[{}] {text}", finding.rule.id));
-            if !lines.contains(&line) {
+            if said.insert(line.clone()) {
                 lines.push(line);
             }
         }
@@ -204,12 +213,9 @@ fn audit_annotations(decision: &Decision) -> BTreeMap<String, String> {
     let mut annotations = BTreeMap::new();
     let Some(worst) = decision.worst() else { return annotations };
     let mut put = |key: &str, values: Vec<&str>| {
-        let mut unique: Vec<&str> = Vec::new();
-        for value in values {
-            if !value.is_empty() && !unique.contains(&value) {
-                unique.push(value);
-            }
-        }
+        let mut known = HashSet::new();
+        let mut unique: Vec<&str> =
+            values.into_iter().filter(|value| !value.is_empty() && known.insert(*value)).collect();
         if !unique.is_empty() {
             let more = unique.len().saturating_sub(MAX_OBJECTS);
             unique.truncate(MAX_OBJECTS);

@@ -1,5 +1,7 @@
 //! Whose mode counts for a finding.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use crate::object::ObjectRef;
@@ -27,33 +29,77 @@ pub(crate) fn namespace_of(object: &ObjectRef) -> &str {
     if object.is_namespace() { &object.name } else { &object.namespace }
 }
 
+/// A [`Scope`] that lies elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScopeRef<'a> {
+    /// [`Scope::namespace`].
+    pub namespace: &'a str,
+    /// [`Scope::project`].
+    pub project: Option<&'a str>,
+    /// [`Scope::since`].
+    pub since: Option<Timestamp>,
+}
+
 /// One place that a finding covers, with every scope that may waive the finding there: the place itself under each project
 /// that counts, and whatever was admitted further up. The weakest of their modes counts.
+///
+/// A delete may have thousands of findings under a long chain of what was admitted, so they share the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place(Vec<Scope>);
+pub struct Place {
+    namespace: String,
+    projects: Arc<[Option<String>]>,
+    waivers: Arc<[Scope]>,
+    since: Option<Timestamp>,
+}
 
 impl Place {
     /// A place that any of these scopes may waive a finding in.
     pub fn waived_by_any(scopes: Vec<Scope>) -> Self {
-        Self(scopes)
+        Self { namespace: String::new(), projects: Arc::default(), waivers: scopes.into(), since: None }
+    }
+
+    /// A namespace under each of these projects, which any of `waivers` may waive a finding in, now or at `since`.
+    pub fn within(
+        namespace: &str,
+        projects: &Arc<[Option<String>]>,
+        waivers: &Arc<[Scope]>,
+        since: Option<Timestamp>,
+    ) -> Self {
+        Self { namespace: namespace.to_owned(), projects: projects.clone(), waivers: waivers.clone(), since }
     }
 
     /// Every scope that may waive a finding here.
-    pub fn scopes(&self) -> &[Scope] {
-        &self.0
+    pub fn scopes(&self) -> impl Iterator<Item = ScopeRef<'_>> {
+        let at = move |since: Option<Timestamp>| {
+            let namespace = self.namespace.as_str();
+            let own = self.projects.iter();
+            let own = own.map(move |project| ScopeRef { namespace, project: project.as_deref(), since });
+            own.chain(self.waivers.iter().map(move |waiver| ScopeRef {
+                namespace: &waiver.namespace,
+                project: waiver.project.as_deref(),
+                since: since.or(waiver.since),
+            }))
+        };
+        at(None).chain(self.since.into_iter().flat_map(move |since| at(Some(since))))
+    }
+
+    /// The same for places that have the same scopes, as long as both are there.
+    pub fn identity(&self) -> (&str, usize, usize, Option<Timestamp>) {
+        let (projects, waivers) = (Arc::as_ptr(&self.projects), Arc::as_ptr(&self.waivers));
+        (&self.namespace, projects.cast::<Option<String>>().addr(), waivers.cast::<Scope>().addr(), self.since)
     }
 }
 
 impl From<Scope> for Place {
     fn from(scope: Scope) -> Self {
-        Self(vec![scope])
+        Self::waived_by_any(vec![scope])
     }
 }
 
 /// Every place that a finding covers. The strictest of their modes decides, so a waiver counts only where each place has
 /// one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scopes(Vec<Place>);
+pub struct Scopes(Arc<[Place]>);
 
 impl Scopes {
     /// These places; the scope of nothing in particular if there are none.
@@ -74,6 +120,6 @@ impl Scopes {
 
 impl<T: Into<Place>> From<T> for Scopes {
     fn from(place: T) -> Self {
-        Self(vec![place.into()])
+        Self::covering([place.into()])
     }
 }

@@ -46,6 +46,7 @@ impl Rule for ControlPlane {
             return;
         }
         let before = findings.len();
+        let mut projects = None;
         for item in deletion.plan.items.iter().filter(|item| item.cluster == LOCAL) {
             if item.fate.is_spared() {
                 continue;
@@ -55,7 +56,8 @@ impl Rule for ControlPlane {
             } else if item.kind.is("", "Namespace") {
                 namespace(cx, facts, deletion, item, findings);
             } else if item.kind.is(ARGO_GROUP, "AppProject") {
-                projects::project(cx, facts, deletion, item, findings);
+                let projects = projects.get_or_insert_with(|| projects::Projects::new(cx.inventory));
+                projects::project(cx, facts, deletion, projects, item, findings);
             } else if item.kind.is("", "Secret") {
                 registration(cx, facts, deletion, item, findings);
             }
@@ -167,7 +169,7 @@ fn namespace(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, item: &It
     let alive = |app: &&App| app.terminating.is_none();
     let residents = || inventory.applications_in(name).iter().filter_map(|id| inventory.app(*id)).filter(alive);
     let sets = inventory.appsets_in(name).filter(|set| !set.meta.is_terminating()).count();
-    let is_home = name == cx.policy.spec.argocd.namespace || inventory.controller_namespaces().any(|home| home == name);
+    let is_home = name == cx.policy.spec.argocd.namespace || inventory.is_controller_namespace(name);
     if !is_home && sets == 0 && residents().next().is_none() {
         return;
     }
@@ -197,10 +199,10 @@ fn namespace(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, item: &It
     if sets > 0 {
         parts.push(format!("{} in it", count(sets, "ApplicationSet")));
     }
-    let elsewhere = |(id, app): &(AppId, &App)| {
-        !deletion.plan.leaving.surely.contains(id) && &*app.controller_namespace == name && &*app.namespace != name
+    let elsewhere = |id: &&AppId| {
+        !deletion.plan.leaving.surely.contains(id) && inventory.app(**id).is_some_and(|app| *app.namespace != *name)
     };
-    let elsewhere = inventory.applications().filter(elsewhere).count();
+    let elsewhere = inventory.apps_controlled_from(name).iter().filter(elsewhere).count();
     if elsewhere > 0 {
         parts.push(format!("{} elsewhere would have no controller and hang", count(elsewhere, "Application")));
     }
@@ -223,7 +225,7 @@ fn namespace(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, item: &It
 /// Secrets that register a cluster. Without one Argo CD drops the finalizers of an Application that is deleted and leaves
 /// its objects where they are, without a word (`controller/appcontroller.go`, destination that cannot be resolved).
 fn registration(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, item: &Item, findings: &mut Vec<Finding>) {
-    if deletion.is_mere_replacement() || !cx.inventory.controller_namespaces().any(|home| home == &*item.namespace) {
+    if deletion.is_mere_replacement() || !cx.inventory.is_controller_namespace(&item.namespace) {
         return;
     }
     let (object, secret) = if item.via == Via::Root {
@@ -240,12 +242,14 @@ fn registration(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, item: 
         (object, cluster_secret(&meta, raw.get()))
     };
     let Some((cluster, server)) = secret else { return };
-    let needs = |(id, app): &(AppId, &App)| {
-        !deletion.plan.leaving.surely.contains(id)
-            && *app.controller_namespace == *item.namespace
-            && app.destination.needs_secret(&cluster, &server)
-    };
-    let users: Vec<&App> = cx.inventory.applications().filter(needs).map(|(_, app)| app).collect();
+    let users: Vec<&App> = cx
+        .inventory
+        .apps_controlled_from(&item.namespace)
+        .iter()
+        .filter(|id| !deletion.plan.leaving.surely.contains(id))
+        .filter_map(|id| cx.inventory.app(*id))
+        .filter(|app| app.destination.needs_secret(&cluster, &server))
+        .collect();
     if users.is_empty() {
         return;
     }
