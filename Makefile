@@ -30,6 +30,10 @@ tools: ## Install the browser and xmllint, by which tests look at what is printe
 e2e: control-plane ## The end-to-end tests alone; make e2e ONLY=incidents for some of them
 	cargo test --locked --test e2e -- $(ONLY)
 
+.PHONY: drills
+drills: ## Attacks on a running guard, with figures; make drills ONLY=hooks for some of them
+	cargo test --locked --profile $(or $(DRILL_PROFILE),ci) --test drills -- $(ONLY)
+
 .PHONY: lint
 lint: ## What CI checks besides the tests; the core first and alone, with its own dependencies
 	cargo fmt --all --check

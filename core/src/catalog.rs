@@ -23,10 +23,12 @@ pub struct RuleMeta {
     pub page: &'static str,
     /// The operations it judges.
     pub operations: &'static [Operation],
-    /// What it checks, in the order of its page, the two that every rule has aside.
+    /// What it checks, in the order of its page, the three that every rule has aside.
     pub checks: &'static [&'static Check],
     /// The check that fails while the inventory is not complete.
     pub not_ready: &'static Check,
+    /// The check that fails when the time to judge was over.
+    pub overdue: &'static Check,
     /// The check that warns where a cascade will come to rest, because only the one who asks is let through.
     pub halfway: &'static Check,
 }
@@ -157,6 +159,7 @@ macro_rules! with_rules {
                         IDLE_SKIP "idle-skip",
                         MALFORMED_WEIGHT "malformed-weight",
                         UNREADABLE "unreadable",
+                        TOO_MANY_NEEDS "too-many-needs",
                         MOVED_FORWARD "moved-forward",
                         NAMESPACE_BY_OPTION "namespace-by-option",
                         NAMESPACE_MISSING "namespace-missing",
@@ -234,6 +237,7 @@ macro_rules! declare {
                 operations: &[$(Operation::$operation),*],
                 checks: &[$(&$check),*],
                 not_ready: &NOT_READY,
+                overdue: &OVERDUE,
                 halfway: &HALFWAY,
             };
             $(
@@ -242,6 +246,8 @@ macro_rules! declare {
             )*
             /// The inventory is not complete.
             pub static NOT_READY: Check = Check { rule: &META, id: "not-ready" };
+            /// The time to judge was over.
+            pub static OVERDUE: Check = Check { rule: &META, id: "overdue" };
             /// A cascade will come to rest.
             pub static HALFWAY: Check = Check { rule: &META, id: "halfway" };
         }

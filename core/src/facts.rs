@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     admission::UserInfo,
+    budget::{Budget, Interrupt},
     inventory::{BuildKeyHasher, Key},
     object::{GroupKind, ObjectMeta, ObjectRef},
 };
@@ -174,6 +175,7 @@ pub struct Facts {
     closed: Option<String>,
     limit: usize,
     names: HashMap<ObjectRef, Result<ListedNames, String>>,
+    budget: Budget,
 }
 
 /// Names of what an Application lists, by fingerprint: the inventory keeps none.
@@ -191,6 +193,13 @@ impl Facts {
         Self::default()
     }
 
+    /// Facts of which none will be known, for this reason.
+    pub fn closed(reason: &str) -> Self {
+        let mut facts = Self::new();
+        facts.close(reason);
+        facts
+    }
+
     /// The same where more may be read than for a review that somebody waits for.
     pub fn with_limit(limit: usize) -> Self {
         Self {
@@ -200,7 +209,32 @@ impl Facts {
             closed: None,
             limit,
             names: HashMap::new(),
+            budget: Budget::default(),
         }
+    }
+
+    /// The same, with a verdict that is no longer waited for once `interrupt` says so.
+    #[must_use]
+    pub fn until(mut self, interrupt: Interrupt) -> Self {
+        self.budget = Budget::until(interrupt);
+        self
+    }
+
+    /// Counts one step of work ([`Budget::step`]). `false` once nobody waits for the verdict any more.
+    pub fn step(&mut self) -> bool {
+        self.budget.step()
+    }
+
+    /// Counts several steps that are taken at once, because there is no good place to stop between them.
+    pub fn spend(&mut self, steps: usize) {
+        for _ in 0..steps {
+            self.budget.step();
+        }
+    }
+
+    /// What judging has cost so far.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
     }
 
     /// Adds an answer.

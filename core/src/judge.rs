@@ -8,8 +8,9 @@ use jiff::Timestamp;
 
 use crate::{
     admission::{DeleteOptions, Operation, Request},
+    budget::{Budget, Interrupt},
     decision::Decision,
-    deletion::{Deletion, Inputs, Stored},
+    deletion::{Deletion, Inputs, Stored, is_to_be_judged},
     facts::{Answer, Facts, Question},
     inventory::Inventory,
     object::ObjectMeta,
@@ -43,6 +44,17 @@ impl<'a> Case<'a> {
     fn inputs(&self, inventory: &'a Inventory) -> Inputs<'a> {
         Inputs { inventory, policy: self.policy, thorough: self.thorough }
     }
+
+    fn context(
+        &self,
+        inventory: &'a Inventory,
+        stored: Option<&'a Stored<'a>>,
+        deletion: Option<&'a Deletion>,
+        foreseen: Option<&'a Foreseen>,
+    ) -> Context<'a> {
+        let Self { request, policy, now, thorough, known: _ } = *self;
+        Context { request, inventory, policy, now, thorough, stored, deletion, foreseen }
+    }
 }
 
 /// What came of a case.
@@ -57,7 +69,21 @@ pub struct Verdict {
 /// Judges a case with what is known so far. While [`Facts::is_asking`] the result is provisional.
 ///
 /// `deletion` is what an earlier look at the same case worked out from the same inventory, if there was one.
+///
+/// Once nobody waits any more ([`Facts::until`]) the verdict is one without a judgement: what a rule cannot tell of a
+/// delete, or of what gives a power to delete, is unknown; anything else passes with a warning.
 pub fn judge(case: &Case<'_>, inventory: &Inventory, facts: &mut Facts, deletion: Option<Deletion>) -> Verdict {
+    // What has to be known before the first step is known now; a verdict that comes too late is not begun.
+    let verdict = if facts.step() { weigh(case, inventory, facts, deletion) } else { Verdict::default() };
+    if !facts.budget().is_over() {
+        return verdict;
+    }
+    // Nothing is read for a verdict that is too late already.
+    facts.take_pending();
+    Verdict { decision: overdue(case, inventory), deletion: None }
+}
+
+fn weigh(case: &Case<'_>, inventory: &Inventory, facts: &mut Facts, deletion: Option<Deletion>) -> Verdict {
     let request = case.request;
     let inputs = case.inputs(inventory);
     let stored = Stored::of(request, case.known, inventory, facts);
@@ -74,19 +100,10 @@ pub fn judge(case: &Case<'_>, inventory: &Inventory, facts: &mut Facts, deletion
         _ => None,
     };
     let foreseen = foresee(case, inventory, facts);
-    if facts.is_asking() {
+    if facts.is_asking() || facts.budget().is_over() {
         return Verdict::default();
     }
-    let cx = Context {
-        request,
-        inventory,
-        policy: case.policy,
-        now: case.now,
-        thorough: case.thorough,
-        stored: stored.as_ref(),
-        deletion: deletion.as_ref(),
-        foreseen: foreseen.as_ref(),
-    };
+    let cx = case.context(inventory, stored.as_ref(), deletion.as_ref(), foreseen.as_ref());
     let decision = decide(&cx, facts);
     Verdict { decision, deletion }
 }
@@ -102,9 +119,29 @@ fn foresee(case: &Case<'_>, inventory: &Inventory, facts: &mut Facts) -> Option<
         ..case.request.clone()
     };
     let Verdict { decision, deletion } =
-        judge(&Case { request: &delete, known: None, ..*case }, inventory, facts, None);
+        weigh(&Case { request: &delete, known: None, ..*case }, inventory, facts, None);
     let touched = deletion.iter().flat_map(Deletion::namespaces_here).map(str::to_owned);
     Some(Foreseen { decision, namespaces: touched.collect() })
+}
+
+/// The decision on a case that nobody has finished judging.
+fn overdue(case: &Case<'_>, inventory: &Inventory) -> Decision {
+    let request = case.request;
+    let stored = Stored::carried(request, case.known);
+    let goes_anyway = |stored: &Stored<'_>| {
+        stored.meta.is_terminating() || !is_to_be_judged(case.inputs(inventory), request, &stored.meta)
+    };
+    if request.operation == Operation::Delete && stored.as_ref().is_some_and(goes_anyway) {
+        return Decision::default();
+    }
+    let cx = case.context(inventory, stored.as_ref(), None, None);
+    let mut findings = Vec::new();
+    for rule in RULES.iter().filter(|rule| rule.meta().operations.contains(&request.operation)) {
+        if rule.applies(request) {
+            rule.when_overdue(&cx, &mut findings);
+        }
+    }
+    Decision::new(findings, case.policy, inventory, &request.user.username, case.now, cx.break_glass())
 }
 
 fn decide(cx: &Context<'_>, facts: &mut Facts) -> Decision {
@@ -119,6 +156,9 @@ fn decide(cx: &Context<'_>, facts: &mut Facts) -> Decision {
             continue;
         }
         rule.check(cx, facts, &mut findings);
+        if facts.budget().is_over() {
+            return Decision::default();
+        }
     }
     let glass = cx.break_glass();
     let holds = if glass.is_none() { cx.glass_holds() } else { None };
@@ -156,11 +196,22 @@ impl Inquiry {
         Self { facts: Facts::with_limit(limit), rounds: 0 }
     }
 
+    /// One whose result counts for nothing once `interrupt` says that nobody waits for it any more.
+    #[must_use]
+    pub fn until(self, interrupt: Interrupt) -> Self {
+        Self { facts: self.facts.until(interrupt), ..self }
+    }
+
     /// Takes one look.
     pub fn step<T>(&mut self, look: impl FnOnce(&mut Facts) -> T) -> Step<T> {
         let result = look(&mut self.facts);
         let questions = self.facts.take_pending();
         if questions.is_empty() { Step::Done(result) } else { Step::Needs(questions) }
+    }
+
+    /// What the looks have cost so far.
+    pub fn budget(&self) -> &Budget {
+        self.facts.budget()
     }
 
     /// Whether another round of answers is worth waiting for.

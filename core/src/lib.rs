@@ -10,6 +10,7 @@
 pub mod admission;
 pub mod argo;
 pub mod body;
+pub mod budget;
 pub mod catalog;
 pub mod decision;
 pub mod deletion;

@@ -192,14 +192,16 @@ impl PolicyRule {
 const MAX_COMPARISONS: usize = 10_000_000;
 
 /// Whether `given` grants all of `wanted`. Where there is too much to compare grant by grant, each rule has to be granted
-/// by a single other one.
+/// by a single other one; where even that is too much, nobody knows, and it does not.
 pub fn grants_all(wanted: &[PolicyRule], given: &[PolicyRule]) -> bool {
     let same: HashSet<&PolicyRule> = given.iter().collect();
     let wanted: Vec<&PolicyRule> = wanted.iter().filter(|rule| !same.contains(rule)).collect();
     let size = wanted.iter().map(|rule| rule.size()).fold(0, usize::saturating_add);
     let words: usize = given.iter().map(PolicyRule::words).sum();
     if size.saturating_mul(words.max(1)) > MAX_COMPARISONS {
-        return wanted.iter().all(|rule| given.iter().any(|other| other.covers_rule(rule)));
+        let wanted_words: usize = wanted.iter().map(|rule| rule.words()).sum();
+        let rules = wanted.len().saturating_mul(words).saturating_add(given.len().saturating_mul(wanted_words));
+        return rules <= MAX_COMPARISONS && wanted.iter().all(|rule| given.iter().any(|other| other.covers_rule(rule)));
     }
     wanted.iter().flat_map(|rule| rule.grants()).all(|grant| given.iter().any(|rule| rule.covers(grant)))
 }

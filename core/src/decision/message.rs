@@ -1,7 +1,7 @@
 //! The message of a refusal. Argo CD shows it as one paragraph, so the first line says by itself what is refused, why and
 //! for whose sake. What costs most comes first, and of each rule at least one object is always named.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{
     Decision, Effect, Finding,
@@ -154,6 +154,9 @@ fn fit(paragraphs: &[Paragraph<'_>], denied: &str, room: usize) -> String {
 /// The way out is what people need most: so much room is made for one remedy of each rule.
 const MAX_WAYS_OUT: usize = 650;
 
+/// So many remedies of a group are looked at: a message has room for a few.
+const MAX_REMEDIES: usize = 200;
+
 /// So many groups are sure of a remedy of theirs.
 const MAX_WAYS: usize = 3;
 
@@ -201,6 +204,8 @@ fn texts(refused: &[Group<'_>], group: &Group<'_>) -> Vec<(String, String)> {
     let rule = group.outcomes[0].finding.rule.id;
     let several = refused.iter().any(|other| other.outcomes[0].finding.rule.id != rule);
     let whose = if several { format!("[{rule}] ") } else { String::new() };
-    let remedies = group.outcomes.iter().flat_map(|outcome| &outcome.finding.remedies).map(Remedy::to_string);
+    let remedies = group.outcomes.iter().flat_map(|outcome| &outcome.finding.remedies).take(MAX_REMEDIES);
+    let mut shown = HashSet::new();
+    let remedies = remedies.map(Remedy::to_string).filter(|remedy| shown.insert(remedy.clone()));
     remedies.map(|remedy| (format!("\n- {whose}{remedy}"), remedy)).collect()
 }

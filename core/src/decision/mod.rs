@@ -3,6 +3,7 @@
 
 mod groups;
 mod message;
+mod modes;
 mod render;
 mod unjudged;
 mod waiver_limits;
@@ -10,12 +11,13 @@ mod waiver_limits;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use self::modes::Modes;
 pub use self::{render::render, unjudged::unjudged};
 use crate::{
     catalog::{Check, RuleMeta},
     inventory::Inventory,
     object::ObjectRef,
-    policy::{Mode, Place, Policy, Resolved, RuleKey, Scope, Scopes, Subject},
+    policy::{Mode, Policy, Resolved, RuleKey, Scope, Scopes},
     remedy::Remedy,
 };
 
@@ -245,10 +247,14 @@ impl Decision {
         now: Timestamp,
         break_glass: Option<BrokenGlass>,
     ) -> Self {
+        let resolved: Vec<Resolved> = {
+            let mut modes = Modes::new(policy, inventory, user, now);
+            findings.iter().map(|finding| modes.of(finding)).collect()
+        };
         let outcomes = findings
             .into_iter()
-            .map(|finding| {
-                let resolved = resolve(&finding, policy, inventory, user, now);
+            .zip(resolved)
+            .map(|(finding, resolved)| {
                 let effect = match (resolved.mode, finding.severity) {
                     (Mode::Off, _) => Effect::Dropped,
                     _ if finding.evidence.is_some() => Effect::Recorded,
@@ -306,31 +312,5 @@ impl Decision {
 
 /// The mode that will apply to a finding: for rules that would ask around only for an answer that somebody hears.
 pub fn mode_of(finding: &Finding, policy: &Policy, inventory: &Inventory, user: &str, now: Timestamp) -> Mode {
-    resolve(finding, policy, inventory, user, now).mode
-}
-
-fn resolve(finding: &Finding, policy: &Policy, inventory: &Inventory, user: &str, now: Timestamp) -> Resolved {
-    let Some(key) = finding.key else {
-        return Resolved { mode: Mode::Enforce, decided_by: "always enforced".to_owned(), exempt: false };
-    };
-    let of_scope = |scope: &Scope| {
-        let labels = inventory.namespace(&scope.namespace).map(|meta| &meta.labels);
-        let subject = Subject { namespace: &scope.namespace, labels, project: scope.project.as_deref(), user };
-        policy.resolve(key, &subject, scope.since.unwrap_or(now))
-    };
-    let weakest = |place: &Place| {
-        place
-            .scopes()
-            .iter()
-            .map(of_scope)
-            .reduce(|weakest, next| if next.mode < weakest.mode { next } else { weakest })
-    };
-    let strictest = finding.scopes.places().iter().filter_map(weakest);
-    let resolved = strictest
-        .reduce(|strictest, next| if next.mode > strictest.mode { next } else { strictest })
-        .unwrap_or_else(|| of_scope(&Scope::default()));
-    match finding.at_most {
-        Some((mode, line)) if mode < resolved.mode => Resolved { mode, decided_by: line.to_owned(), exempt: false },
-        _ => resolved,
-    }
+    Modes::new(policy, inventory, user, now).of(finding).mode
 }

@@ -1,7 +1,10 @@
 //! The words of an answer. They are read in the Argo CD dashboard and in a terminal at night: what is refused, by which
 //! rule, which objects and who claims them, and what to do.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt::Write,
+};
 
 use super::{
     Decision, Effect, Outcome, Severity,
@@ -50,6 +53,7 @@ fn warnings(decision: &Decision, message: &str) -> Vec<String> {
         let what = if first.detail.is_empty() { &first.summary } else { &first.detail };
         lines.push(warning_with(&format!("[{}] would deny: {what}", label(group)), &tail));
     }
+    let mut said: HashSet<String> = lines.iter().cloned().collect();
     for group in
         groups(decision, |outcome| outcome.finding.severity == Severity::Warn && outcome.effect == Effect::Warned)
     {
@@ -60,7 +64,7 @@ fn warnings(decision: &Decision, message: &str) -> Vec<String> {
                 continue;
             }
             let line = warning(&format!("[{}] {text}", finding.rule.id));
-            if !lines.contains(&line) {
+            if said.insert(line.clone()) {
                 lines.push(line);
             }
         }
@@ -87,12 +91,9 @@ fn audit_annotations(decision: &Decision) -> BTreeMap<String, String> {
     let mut annotations = BTreeMap::new();
     let Some(worst) = decision.worst() else { return annotations };
     let mut put = |key: &str, values: Vec<&str>| {
-        let mut unique: Vec<&str> = Vec::new();
-        for value in values {
-            if !value.is_empty() && !unique.contains(&value) {
-                unique.push(value);
-            }
-        }
+        let mut known = HashSet::new();
+        let mut unique: Vec<&str> =
+            values.into_iter().filter(|value| !value.is_empty() && known.insert(*value)).collect();
         if !unique.is_empty() {
             let more = unique.len().saturating_sub(MAX_OBJECTS);
             unique.truncate(MAX_OBJECTS);

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use super::plan::{Fate, Inputs, Item, Plan, Taker, Via};
 use crate::{
     argo::{Marker, sync_options::is_kept, tracking},
+    facts::Facts,
     inventory::{AppId, Key, LOCAL, generated_by},
     object::{ARGO_GROUP, ObjectRef},
 };
@@ -18,7 +19,7 @@ use crate::{
 const LOOKS: usize = 16;
 
 /// Adds to [`super::plan::Leaving::surely`] every Application that surely goes.
-pub(super) fn find(inputs: Inputs<'_>, plan: &mut Plan) {
+pub(super) fn find(inputs: Inputs<'_>, facts: &mut Facts, plan: &mut Plan) {
     let leading: Vec<usize> = (0..plan.items.len()).filter(|place| leads_on(&plan.items[*place])).collect();
     let sets: HashMap<Box<str>, Key> = leading
         .iter()
@@ -33,6 +34,9 @@ pub(super) fn find(inputs: Inputs<'_>, plan: &mut Plan) {
     for _ in 0..LOOKS {
         let mut changed = false;
         for place in &leading {
+            if !facts.step() {
+                return;
+            }
             let item = &plan.items[*place];
             if sure[*place] || !is_sure(inputs, plan, &sure, &sets, item) {
                 continue;

@@ -9,7 +9,7 @@ use super::{
     claimants::claimants,
     names::names_of,
     plan::{Fate, Inputs, Item, Leaving, Plan, Spared, Taker, Via},
-    sparing::{busy, fate},
+    sparing::{busy, fate, stays_taken_over},
 };
 use crate::{
     argo::{Application, Class},
@@ -70,6 +70,8 @@ struct Closure<'a> {
     namespaces: HashSet<(ClusterId, String)>,
     /// Places of items that take others along and were followed.
     followed: HashSet<usize>,
+    /// Places of items that are kept whatever the Applications that take them say: by what stands on themselves.
+    kept: HashSet<usize>,
 }
 
 pub(super) fn close(inputs: Inputs<'_>, facts: &mut Facts, root: &Root<'_>, with: &Leaving) -> Plan {
@@ -80,10 +82,14 @@ pub(super) fn close(inputs: Inputs<'_>, facts: &mut Facts, root: &Root<'_>, with
         queue: VecDeque::new(),
         namespaces: HashSet::new(),
         followed: HashSet::new(),
+        kept: HashSet::new(),
     };
     closure.start(root);
     let limit = if inputs.thorough { usize::MAX } else { MAX_ITEMS };
     while let Some(work) = closure.queue.pop_front() {
+        if closure.facts.budget().is_over() {
+            break;
+        }
         if closure.plan.items.len() > limit {
             closure.plan.too_large = true;
             break;
@@ -159,6 +165,7 @@ impl Closure<'_> {
         object: Option<ObjectRef>,
         via: Via,
     ) -> usize {
+        self.facts.step();
         if let Some(place) = self.plan.places.get(&key) {
             let item = &mut self.plan.items[*place];
             if item.object.is_none() {
@@ -211,6 +218,7 @@ impl Closure<'_> {
         let inventory = self.inputs.inventory;
         let own_key = inventory.key_of(LOCAL, &app.object());
         let (cluster, taker) = (app.cluster, self.plan.takers.len());
+        self.plan.instances.insert((cluster, app.instance.clone()));
         self.plan.takers.push(Taker {
             id,
             distrust: app.distrust.filter(|_| !app.never_compared),
@@ -221,6 +229,9 @@ impl Closure<'_> {
         self.plan.places.reserve(held.size_hint().0);
         let mut holds_something = false;
         for (key, class, synced, place) in held {
+            if self.facts.budget().is_over() {
+                break;
+            }
             holds_something = true;
             // An Application that manages itself does not delete itself again (section 3.3 of the Argo CD facts).
             if key == own_key {
@@ -277,7 +288,7 @@ impl Closure<'_> {
             self.plan.items[place].fate = Fate::Spared(Spared::Definition);
             return;
         }
-        if item.takers.len() > 1 && !self.changes_fate(item) {
+        if item.takers.len() > 1 && !self.changes_fate(place, item) {
             return;
         }
         if self.name(place, listed_by).is_none() && self.plan.pending {
@@ -288,6 +299,11 @@ impl Closure<'_> {
             None => self.plan.pending = true,
             Some(fate) => {
                 let goes = !fate.is_spared();
+                if fate == Fate::Spared(Spared::Kept)
+                    && self.plan.takers_of(&self.plan.items[place]).any(|taker| !taker.app.keeps_objects)
+                {
+                    self.kept.insert(place);
+                }
                 self.plan.items[place].fate = fate;
                 if goes {
                     self.followed.insert(place);
@@ -298,16 +314,18 @@ impl Closure<'_> {
     }
 
     /// Whether the Application that was the last to take a spared item can change its fate.
-    fn changes_fate(&self, item: &Item) -> bool {
-        let Some(last) = item.takers.last().and_then(|(place, _)| self.plan.takers.get(*place)) else { return false };
+    fn changes_fate(&self, place: usize, item: &Item) -> bool {
+        let Some((last, synced)) = item.takers.last() else { return false };
+        let Some(last) = self.plan.takers.get(*last) else { return false };
         match &item.fate {
             Fate::Spared(Spared::OtherMarker(instance)) => {
                 *last.app.instance == **instance || busy(&last.app).is_some()
             }
             Fate::Spared(Spared::NoMarker) => busy(&last.app).is_some(),
-            Fate::Spared(Spared::Kept) => !last.app.keeps_objects,
+            Fate::Spared(Spared::Kept) => !last.app.keeps_objects && !self.kept.contains(&place),
+            Fate::Spared(Spared::TakenOver(claimant)) => !stays_taken_over(self.inputs, claimant, &last.app, *synced),
             Fate::Spared(Spared::Owned(_) | Spared::Definition | Spared::Terminating | Spared::Gone) => false,
-            Fate::Spared(Spared::TakenOver(_)) | Fate::Deleted | Fate::DeletedAlthough(_) | Fate::Absent => true,
+            Fate::Deleted | Fate::DeletedAlthough(_) | Fate::Absent => true,
         }
     }
 

@@ -155,26 +155,23 @@ fn by_argocd(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta) -> Expla
 /// Applications that may be behind a delete by Argo CD: those the marker names first, then those that list the object.
 fn involved(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta) -> Vec<AppId> {
     let mut found: Vec<AppId> = named_by_marker(inputs, meta);
+    let named: HashSet<AppId> = found.iter().copied().collect();
     let key = inputs.inventory.key_of(LOCAL, object);
-    for id in inputs.inventory.claims().owners(key) {
-        if !found.contains(id) {
-            found.push(*id);
-        }
-    }
+    found.extend(inputs.inventory.claims().owners(key).iter().filter(|id| !named.contains(id)));
     found
 }
 
 /// Applications on the guard's own cluster that an object's marker may mean.
 fn named_by_marker(inputs: Inputs<'_>, meta: &ObjectMeta) -> Vec<AppId> {
     let inventory = inputs.inventory;
-    let mut found = Vec::new();
+    let (mut found, mut known) = (Vec::new(), HashSet::new());
     let namespaces: HashSet<&str> = inventory.controller_namespaces().collect();
     for namespace in namespaces {
         let Marker::Instance(instance) = tracking::marker(meta, inventory.settings(namespace)) else { continue };
         for id in inventory.apps_of_instance(instance) {
             let here =
                 inventory.app(*id).is_some_and(|app| &*app.controller_namespace == namespace && app.cluster == LOCAL);
-            if here && !found.contains(id) {
+            if here && known.insert(*id) {
                 found.push(*id);
             }
         }
@@ -194,7 +191,10 @@ pub fn manager(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta, user: 
     let claimants: Vec<AppId> = inventory.claimants(inventory.key_of(LOCAL, object), inputs.policy).collect();
     match (&named[..], &claimants[..]) {
         // Several Argo CDs may have an Application of that name; the one that wants the object is meant.
-        ([_, _, ..], _) => named.iter().find(|id| claimants.contains(id)).or(named.first()).copied(),
+        ([_, _, ..], _) => {
+            let wanting: HashSet<&AppId> = claimants.iter().collect();
+            named.iter().find(|id| wanting.contains(id)).or(named.first()).copied()
+        }
         ([only], _) => Some(*only),
         ([], [only]) if !is_foreign(inputs, user, *only) => Some(*only),
         ([], _) => None,
@@ -217,6 +217,9 @@ pub fn siblings(inputs: Inputs<'_>, app: &App, explanation: Explanation) -> Vec<
     };
     if going { inputs.inventory.siblings(app).to_vec() } else { Vec::new() }
 }
+
+/// So many Applications, and so many ApplicationSets, are looked at above a delete: more than any honest tree is deep.
+const MAX_ADMITTED: usize = 64;
 
 /// Deletes that were admitted before the one that is judged and take it along: the cascade that explains it, the cascade
 /// that took that one's Application, and so on up to where it all began.
@@ -243,14 +246,21 @@ impl<'a> Admitted<'a> {
         // The garbage collector follows an ApplicationSet that is gone, and may have gone with a cascade.
         let collected = app.filter(|_| explanation == Explanation::Collected).and_then(|id| inventory.app(id));
         admitted.apps.extend(
-            collected.map(|app| above_application(inputs, app)).unwrap_or_default().iter().filter(|id| going(id)),
+            collected
+                .map(|app| above_application(inputs, app))
+                .unwrap_or_default()
+                .iter()
+                .filter(|id| going(id))
+                .take(MAX_ADMITTED),
         );
         let (mut app, mut set) = (0, 0);
+        let mut known: HashSet<AppId> = admitted.apps.iter().copied().collect();
         loop {
             let above = if let Some(id) = admitted.apps.get(app) {
                 app += 1;
                 let Some(child) = inventory.app(*id) else { continue };
                 if let Some(generator) = terminating_generator(inputs, *id)
+                    && admitted.sets.len() < MAX_ADMITTED
                     && !admitted.sets.iter().any(|known| known.meta.uid == generator.meta.uid)
                 {
                     admitted.sets.push(generator);
@@ -265,7 +275,7 @@ impl<'a> Admitted<'a> {
                 return admitted;
             };
             for id in above {
-                if !admitted.apps.contains(&id) && going(&id) {
+                if admitted.apps.len() < MAX_ADMITTED && going(&id) && known.insert(id) {
                     admitted.apps.push(id);
                 }
             }

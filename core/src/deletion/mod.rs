@@ -14,7 +14,10 @@ mod sparing;
 mod stored;
 mod unknown_claimants;
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use serde_json::value::RawValue;
@@ -38,7 +41,7 @@ use crate::{
         hook::{DeletePolicies, DeletePolicy, Hook},
     },
     facts::Facts,
-    inventory::{App, AppId, AppSet, Inventory, LOCAL},
+    inventory::{App, AppId, AppSet, ClusterId, Inventory, LOCAL},
     object::{ARGO_GROUP, Definition, ObjectMeta, ObjectRef},
     policy::{Place, Scope, Scopes, namespace_of},
 };
@@ -60,12 +63,12 @@ pub struct Deletion {
     pub judged: bool,
     /// AppProjects whose modes count: that of the Application that is deleted or that explains the delete, then those of
     /// the Applications further up. Never empty; `None` where no Application is involved.
-    projects: Vec<Option<String>>,
+    projects: Arc<[Option<String>]>,
     /// Whether it is the first of its kind, not the consequence of one that was judged before.
     pub root: bool,
     /// Whose mode also counts: those of the Applications whose admitted cascade takes it along, up to where that began. A
     /// prune and a replacement were admitted nowhere.
-    waivers: Vec<Scope>,
+    waivers: Arc<[Scope]>,
     /// The reason by which the glass was broken further up.
     pub broken_glass: Option<String>,
     /// Why the Application that is deleted cannot be decoded, if it cannot: its plan is the last one that was known.
@@ -97,12 +100,13 @@ impl Deletion {
     /// cluster.
     pub fn scopes_wanted_by<'i>(&self, apps: impl IntoIterator<Item = &'i App>) -> Vec<(&'i App, Scopes)> {
         let touched = places::touched_by_cluster(&self.plan);
+        let everywhere: HashMap<ClusterId, Scopes> =
+            touched.iter().map(|(cluster, touched)| (*cluster, self.scopes_in(touched.iter().copied()))).collect();
         let scopes = |app: &App| match touched.get(&app.cluster) {
             Some(touched) if touched.contains(&*app.destination.namespace) => {
                 self.scopes_in([&*app.destination.namespace])
             }
-            Some(touched) => self.scopes_in(touched.iter().copied()),
-            None => self.scopes(&self.object),
+            _ => everywhere.get(&app.cluster).cloned().unwrap_or_else(|| self.scopes(&self.object)),
         };
         apps.into_iter().map(|app| (app, scopes(app))).collect()
     }
@@ -121,14 +125,10 @@ impl Deletion {
         touched.into_iter().flatten().collect()
     }
 
-    /// A namespace, with all that may waive a finding there.
+    /// A namespace, with all that may waive a finding there. An exemption has an end and no beginning, so of all times at
+    /// which something was admitted only the first counts.
     fn place(&self, namespace: &str) -> Place {
-        let own =
-            |project: &Option<String>| Scope { namespace: namespace.to_owned(), project: project.clone(), since: None };
-        let now: Vec<Scope> = self.projects.iter().map(own).chain(self.waivers.iter().cloned()).collect();
-        let then = |since: &Timestamp| now.iter().map(|scope| Scope { since: Some(*since), ..scope.clone() }).collect();
-        let earlier: Vec<Vec<Scope>> = self.began.iter().map(then).collect();
-        Place::waived_by_any(now.into_iter().chain(earlier.into_iter().flatten()).collect())
+        Place::within(namespace, &self.projects, &self.waivers, self.began.iter().min().copied())
     }
 
     /// The Application that prunes, where this is a prune of what is on the guard's own cluster. A sync prunes before it
@@ -201,11 +201,7 @@ fn work_out(inputs: Inputs<'_>, facts: &mut Facts, request: &Request<'_>, stored
         Explanation::Cascade(id) | Explanation::Prune(id) | Explanation::Replacement(id) => Some(id),
         Explanation::Swept => None,
     };
-    let judged = match explanation {
-        Explanation::Swept => false,
-        Explanation::Collected => object.is_namespace() || (object.is_application() && cascades(&meta.finalizers)),
-        _ => true,
-    };
+    let judged = is_judged(explanation, &object, &meta);
     let from = if judged {
         start(request, raw.filter(|_| unreadable.is_none()), &object, &meta, application.as_ref(), known)
     } else {
@@ -223,16 +219,17 @@ fn work_out(inputs: Inputs<'_>, facts: &mut Facts, request: &Request<'_>, stored
             .map(|app| app.project.to_string())
             .or_else(|| common_project(inventory, &object, &meta)),
     };
+    let mut counting = HashSet::from([own_project.clone()]);
     let mut projects = vec![own_project];
-    let mut waivers = Vec::new();
+    let (mut waiving, mut waivers) = (HashSet::new(), Vec::new());
     // A prune and a replacement have no admitted root: only the project of the Application that prunes counts, as above.
     for app in admitted.apps.iter().filter_map(|id| inventory.app(*id)) {
         let project = Some(app.project.to_string());
         let scope = Scope { namespace: app.namespace.to_string(), project: project.clone(), since: None };
-        if !waivers.contains(&scope) {
+        if waiving.insert(scope.clone()) {
             waivers.push(scope);
         }
-        if !projects.contains(&project) {
+        if counting.insert(project.clone()) {
             projects.push(project);
         }
     }
@@ -253,13 +250,31 @@ fn work_out(inputs: Inputs<'_>, facts: &mut Facts, request: &Request<'_>, stored
         manager,
         plan,
         judged,
-        projects,
+        projects: projects.into(),
         root,
-        waivers,
+        waivers: waivers.into(),
         broken_glass,
         unreadable,
         began,
     })
+}
+
+/// Whether anything is left to judge: what is swept or collected anyway is not.
+fn is_judged(explanation: Explanation, object: &ObjectRef, meta: &ObjectMeta) -> bool {
+    match explanation {
+        Explanation::Swept => false,
+        Explanation::Collected => object.is_namespace() || (object.is_application() && cascades(&meta.finalizers)),
+        _ => true,
+    }
+}
+
+/// Whether a DELETE of which nothing else is known takes anything that is to be judged, by the request alone.
+pub fn is_to_be_judged(inputs: Inputs<'_>, request: &Request<'_>, meta: &ObjectMeta) -> bool {
+    let object = inputs.inventory.normalise(request.target.clone());
+    let mut unread = Facts::closed("there was no time left");
+    let explanation = explain(inputs, &mut unread, &object, meta, &request.user.username);
+    let leaves_all = object.is_application() && !cascades(&meta.finalizers);
+    !leaves_all && explanation.is_none_or(|explanation| is_judged(explanation, &object, meta))
 }
 
 /// The project of every Application that an ApplicationSet generated, if they have one in common: those are the

@@ -219,6 +219,8 @@ pub struct Plan {
     pub items: Vec<Item>,
     /// Applications whose objects go.
     pub takers: Vec<Taker>,
+    /// Their names in markers, and the clusters they deploy to.
+    pub(super) instances: HashSet<(ClusterId, Box<str>)>,
     /// Applications that go, with or without their objects.
     pub leaving: Leaving,
     /// Applications that were never compared and may want some of it.

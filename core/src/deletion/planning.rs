@@ -18,8 +18,11 @@ use crate::{facts::Facts, inventory::AppId};
 /// Builds the plan of `root`. Applications in `with` are treated as going too.
 pub fn build(inputs: Inputs<'_>, facts: &mut Facts, root: &Root<'_>, with: &Leaving, manager: Option<AppId>) -> Plan {
     let mut plan = closure::close(inputs, facts, root, with);
-    certainty::find(inputs, &mut plan);
+    certainty::find(inputs, facts, &mut plan);
     for place in 0..plan.items.len() {
+        if !facts.step() {
+            return plan;
+        }
         plan.items[place].claimants = claimants(inputs, &plan, place, manager);
         if inputs.thorough {
             name(inputs, facts, &mut plan, place);

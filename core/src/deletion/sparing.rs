@@ -1,5 +1,7 @@
 //! What happens to each object of a plan: deleted, passed by, or contested.
 
+use jiff::Timestamp;
+
 use super::plan::{Fate, Inputs, Item, Plan, Spared, Via};
 use crate::{
     argo::{Marker, sync_options::is_kept, tracking},
@@ -38,6 +40,7 @@ pub fn confirm(inputs: Inputs<'_>, facts: &mut Facts, plan: &Plan, item: &Item, 
 
 /// The fate of an object that a cascade lists; `None` while an answer is out.
 pub(super) fn fate(inputs: Inputs<'_>, facts: &mut Facts, plan: &Plan, item: &Item) -> Option<Fate> {
+    facts.spend(item.takers.len() + item.claimants.len());
     let busy = plan.takers_of(item).find_map(|taker| busy(&taker.app));
     let unless_busy = |reason: Spared| match &busy {
         None => Fate::Spared(reason),
@@ -89,7 +92,7 @@ fn spared_by(inputs: Inputs<'_>, plan: &Plan, item: &Item, meta: &ObjectMeta) ->
     }
     // An Application of the plan need not list an object to delete it: the marker alone decides.
     let ours = |instance: &str| {
-        plan.takers.iter().any(|taker| &*taker.app.instance == instance && taker.app.cluster == item.cluster)
+        plan.instances.contains(&(item.cluster, instance.into()))
             || inputs
                 .inventory
                 .apps_of_instance(instance)
@@ -144,9 +147,21 @@ fn taken_over(inputs: Inputs<'_>, plan: &Plan, item: &Item) -> Option<String> {
     }
     let ended = plan.takers_of(item).map(|taker| taker.app.finished_at).max().flatten();
     let claimant = item.claimants.iter().filter_map(|id| inputs.inventory.app(*id)).find(|app| {
-        app.list_valid()
-            && app.claim(item.key).is_some_and(|claim| claim.synced)
-            && app.reconciled_at.is_some_and(|compared| ended.is_none_or(|ended| compared > ended))
+        app.list_valid() && app.claim(item.key).is_some_and(|claim| claim.synced) && is_compared_after(app, ended)
     })?;
     Some(claimant.path())
+}
+
+/// Whether the list of an Application was made after an operation ended, if there was one.
+fn is_compared_after(app: &App, ended: Option<Timestamp>) -> bool {
+    app.reconciled_at.is_some_and(|compared| ended.is_none_or(|ended| compared > ended))
+}
+
+/// Whether one more taker of an item leaves it where the lists of the takers before it and of `claimant` have put it: taken
+/// over.
+pub(super) fn stays_taken_over(inputs: Inputs<'_>, claimant: &str, taker: &App, synced: bool) -> bool {
+    let claimant = claimant.split_once('/').and_then(|(namespace, name)| inputs.inventory.app_named(namespace, name));
+    !synced
+        && busy(taker).is_none()
+        && claimant.and_then(|id| inputs.inventory.app(id)).is_some_and(|app| is_compared_after(app, taker.finished_at))
 }

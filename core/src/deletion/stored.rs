@@ -39,13 +39,16 @@ impl<'a> Stored<'a> {
         inventory: &Inventory,
         facts: &mut Facts,
     ) -> Option<Self> {
-        if let Some(meta) = known.filter(|_| knows(inventory, &request.target)) {
+        Self::carried(request, known.filter(|_| knows(inventory, &request.target))).or_else(|| look_up(request, facts))
+    }
+
+    /// The same without looking anything up.
+    pub fn carried(request: &'a Request<'a>, known: Option<&'a ObjectMeta>) -> Option<Self> {
+        if let Some(meta) = known {
             return Some(Self { meta: Cow::Borrowed(meta), raw: Raw::Known });
         }
-        if let Some(object) = &request.old_object {
-            return Some(Self { meta: Cow::Borrowed(&object.meta), raw: Raw::Sent(object.raw) });
-        }
-        look_up(request, facts)
+        let object = request.old_object.as_ref()?;
+        Some(Self { meta: Cow::Borrowed(&object.meta), raw: Raw::Sent(object.raw) })
     }
 
     /// The object in full; nothing if only the inventory knows it.

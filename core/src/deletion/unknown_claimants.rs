@@ -1,6 +1,6 @@
 //! Applications that were never compared: nobody knows what they claim, so they are asked after where they may want something.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{
     names::name,
@@ -39,11 +39,11 @@ pub(super) fn read_for_unknown_claimants(
         .map(|app| (app.cluster, app.destination.namespace.clone()))
         .filter(|(cluster, name)| *cluster != LOCAL || !going.contains_key(name.as_str()))
         .collect();
-    for (cluster, namespace) in awaited {
+    for places in in_namespaces(plan, awaited) {
         let mut out = 0;
-        for place in 0..plan.items.len() {
+        for place in places {
             let item = &plan.items[place];
-            if item.cluster != cluster || *item.namespace != *namespace || item.fate.is_spared() {
+            if item.fate.is_spared() {
                 continue;
             }
             if item.via != Via::Cascade || item.fate != Fate::Deleted || facts.is_spent() || out == PROBES {
@@ -60,6 +60,20 @@ pub(super) fn read_for_unknown_claimants(
             }
         }
     }
+}
+
+/// Places of the items in each of these namespaces.
+fn in_namespaces(plan: &Plan, namespaces: BTreeSet<(ClusterId, String)>) -> Vec<Vec<usize>> {
+    let mut places: BTreeMap<(ClusterId, String), Vec<usize>> =
+        namespaces.into_iter().map(|namespace| (namespace, Vec::new())).collect();
+    if !places.is_empty() {
+        for (place, item) in plan.items.iter().enumerate() {
+            if let Some(found) = places.get_mut(&(item.cluster, item.namespace.to_string())) {
+                found.push(place);
+            }
+        }
+    }
+    places.into_values().collect()
 }
 
 /// Applications never compared that deploy into a namespace the plan touches, or render what an Application of the plan

@@ -83,6 +83,7 @@ pub struct Inventory {
     cluster_scoped: HashSet<GroupKind>,
     clusters: Clusters,
     cluster_ids: HashMap<String, ClusterId>,
+    cluster_names: Vec<String>,
     cluster_salts: Vec<ClusterSalt>,
     ready: bool,
 }
@@ -118,6 +119,7 @@ impl Inventory {
             cluster_scoped: HashSet::new(),
             clusters,
             cluster_ids: HashMap::from([(IN_CLUSTER.to_owned(), LOCAL)]),
+            cluster_names: vec![IN_CLUSTER.to_owned()],
             cluster_salts: vec![prints.cluster(IN_CLUSTER)],
             ready: false,
         }
@@ -323,9 +325,9 @@ impl Inventory {
 
     /// The ApplicationSet that generated `app`, if it is still there.
     pub fn generator_of(&self, app: &App) -> Option<&AppSet> {
-        let set = app.generated_by.as_ref()?;
-        let uid = |name: &str| set.strip_prefix(name)?.strip_prefix('/');
-        self.appsets.values().find(|candidate| uid(&candidate.meta.name) == Some(&candidate.meta.uid))
+        // The names of neither hold a slash. An owner is always in the namespace of what it owns.
+        let (name, uid) = app.generated_by.as_ref()?.split_once('/')?;
+        self.appset(&app.namespace, name).filter(|set| set.meta.uid == uid)
     }
 
     /// Applications of which nobody knows what they want ([`App::wants_unknown`]).
@@ -337,6 +339,16 @@ impl Inventory {
     pub fn controller_namespaces(&self) -> impl Iterator<Item = &str> {
         let others = self.controllers.keys().map(|namespace| &**namespace);
         std::iter::once(self.controller_namespace.as_str()).chain(others)
+    }
+
+    /// Whether the controllers of a known Argo CD live in this namespace.
+    pub fn is_controller_namespace(&self, namespace: &str) -> bool {
+        namespace == self.controller_namespace || self.controllers.contains_key(namespace)
+    }
+
+    /// Applications whose controllers live in this namespace.
+    pub fn apps_controlled_from(&self, namespace: &str) -> &[AppId] {
+        self.controllers.get(namespace).map_or(&[], Vec::as_slice)
     }
 
     /// The index of claims.
@@ -393,12 +405,13 @@ impl Inventory {
         let id = ClusterId(u32::try_from(self.cluster_salts.len()).unwrap_or(u32::MAX));
         self.cluster_salts.push(self.prints.cluster(name));
         self.cluster_ids.insert(name.to_owned(), id);
+        self.cluster_names.push(name.to_owned());
         id
     }
 
     /// Canonical name of a cluster.
     pub fn cluster_name(&self, id: ClusterId) -> &str {
-        self.cluster_ids.iter().find(|(_, other)| **other == id).map_or("?", |(name, _)| name)
+        self.cluster_names.get(id.0 as usize).map_or("?", String::as_str)
     }
 
     /// The facts and claims of an Application as a review carries it, without adding it to the inventory. Clusters and

@@ -44,12 +44,14 @@ impl Inventory {
 
     /// Forgets the settings of every Argo CD whose `argocd-cm` is not in `names`.
     pub fn retain_settings(&mut self, names: &Names) {
-        self.settings.retain(|namespace, _| names.iter().any(|(listed, _)| listed == namespace));
+        let listed: HashSet<&str> = names.iter().map(|(namespace, _)| namespace.as_str()).collect();
+        self.settings.retain(|namespace, _| listed.contains(namespace.as_str()));
     }
 
     /// Forgets what every Argo CD serves whose `argocd-cmd-params-cm` is not in `names`.
     pub fn retain_served(&mut self, names: &Names) {
-        self.serving.retain(|namespace, _| names.iter().any(|(listed, _)| listed == namespace));
+        let listed: HashSet<&str> = names.iter().map(|(namespace, _)| namespace.as_str()).collect();
+        self.serving.retain(|namespace, _| listed.contains(namespace.as_str()));
     }
 
     /// Changes which namespace holds the Argo CD controllers. Applications keep their instance names until they are

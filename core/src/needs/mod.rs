@@ -5,6 +5,8 @@ mod pod;
 pub mod producers;
 mod workflow;
 
+use std::collections::HashMap;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -12,7 +14,7 @@ use self::pod::{PodSpec, Template, VolumeClaim};
 use crate::object::{GroupKind, ObjectRef, RBAC_GROUP, null_to_default};
 
 /// What happens while a need is not met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Force {
     /// The API server refuses to create the Pod.
     Creation,
@@ -23,7 +25,7 @@ pub enum Force {
 }
 
 /// One reference of an object to another.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Need {
     /// The object that it refers to.
     pub object: ObjectRef,
@@ -44,11 +46,17 @@ pub struct JobLimits {
     pub restarts_uncounted: bool,
 }
 
+/// So many objects are kept of what one object refers to. No honest Pod refers to a thousand; a made-up one holds tens of
+/// thousands of references, and everybody else would wait while each of them is judged.
+pub const MAX_NEEDS: usize = 1000;
+
 /// What an object refers to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Each object once, in order of appearance.
+    /// Each object once, in order of appearance, the first [`MAX_NEEDS`] of them.
     pub needs: Vec<Need>,
+    /// Whether it refers to more objects than that.
+    pub more: bool,
     /// For a Job, how it ends.
     pub job: Option<JobLimits>,
 }
@@ -92,7 +100,7 @@ pub fn read(kind: &GroupKind, namespace: &str, raw: &RawValue) -> Result<Work, s
         (RBAC_GROUP, "RoleBinding" | "ClusterRoleBinding") => needs.binding(&serde_json::from_str(text)?),
         _ => {}
     }
-    Ok(Work { needs: needs.found, job })
+    Ok(Work { needs: needs.found, more: needs.more, job })
 }
 
 fn decode<T: Default + serde::de::DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
@@ -176,11 +184,14 @@ const GIVEN: [(&str, &str); 5] = [
 struct Needs<'a> {
     namespace: &'a str,
     found: Vec<Need>,
+    /// Where each object stands in `found`.
+    places: HashMap<ObjectRef, usize>,
+    more: bool,
 }
 
 impl<'a> Needs<'a> {
     fn new(namespace: &'a str) -> Self {
-        Self { namespace, found: Vec::new() }
+        Self { namespace, found: Vec::new(), places: HashMap::new(), more: false }
     }
 
     /// Adds an object in the same namespace.
@@ -199,11 +210,17 @@ impl<'a> Needs<'a> {
         if name.is_empty() || GIVEN.contains(&(kind, name)) {
             return;
         }
-        match self.found.iter_mut().find(|known| known.object == need.object) {
+        if let Some(place) = self.places.get(&need.object) {
+            let known = &mut self.found[*place];
             // Of several references to one object the most demanding counts.
-            Some(known) if (need.optional, need.force) < (known.optional, known.force) => *known = need,
-            Some(_) => {}
-            None => self.found.push(need),
+            if (need.optional, need.force) < (known.optional, known.force) {
+                *known = need;
+            }
+        } else if self.found.len() == MAX_NEEDS {
+            self.more = true;
+        } else {
+            self.places.insert(need.object.clone(), self.found.len());
+            self.found.push(need);
         }
     }
 

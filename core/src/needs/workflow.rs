@@ -2,6 +2,8 @@
 //!
 //! Steps with a condition may never run. What only they refer to is worth a warning, never a refusal.
 
+use std::collections::{HashMap, HashSet};
+
 use k8s_openapi::api::core::v1::{LocalObjectReference, Volume};
 use serde::Deserialize;
 
@@ -110,7 +112,7 @@ impl Step {
 pub(super) fn read(spec: &WorkflowSpec, needs: &mut Needs<'_>) {
     let always = reachable(spec);
     let (sometimes, certain): (Vec<&Template>, Vec<&Template>) =
-        spec.templates.iter().partition(|template| !always.contains(&template.name.as_str()));
+        spec.templates.iter().partition(|template| !always.contains(template.name.as_str()));
     for template in sometimes {
         needs.template(template);
     }
@@ -137,18 +139,18 @@ pub(super) fn read(spec: &WorkflowSpec, needs: &mut Needs<'_>) {
 }
 
 /// Names of the templates that run whatever happens: the entrypoint, and what it calls without a condition.
-fn reachable(spec: &WorkflowSpec) -> Vec<&str> {
-    let mut reached = vec![spec.entrypoint.as_str()];
-    let mut next = 0;
-    while let Some(name) = reached.get(next).copied() {
-        next += 1;
-        for template in spec.templates.iter().filter(|template| template.name == name) {
+fn reachable(spec: &WorkflowSpec) -> HashSet<&str> {
+    let mut by_name: HashMap<&str, Vec<&Template>> = HashMap::new();
+    for template in &spec.templates {
+        by_name.entry(&template.name).or_default().push(template);
+    }
+    let mut reached = HashSet::from([spec.entrypoint.as_str()]);
+    let mut queue = vec![spec.entrypoint.as_str()];
+    while let Some(name) = queue.pop() {
+        for template in by_name.get(name).into_iter().flatten() {
             let steps = template.steps.iter().flatten().chain(&template.dag.tasks);
-            for step in steps.filter(|step| step.always_runs()) {
-                if !reached.contains(&step.template.as_str()) {
-                    reached.push(&step.template);
-                }
-            }
+            let always = steps.filter(|step| step.always_runs()).map(|step| step.template.as_str());
+            queue.extend(always.filter(|name| reached.insert(name)));
         }
     }
     reached

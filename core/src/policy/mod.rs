@@ -19,7 +19,7 @@ pub use self::labels::Weakening;
 pub use self::matching::{Matcher, Subject};
 pub use self::schema::{Approvers, GuardPolicy, GuardPolicySpec, Mode, OnUnknown, RuleKey};
 pub(crate) use self::scope::namespace_of;
-pub use self::scope::{Place, Scope, Scopes};
+pub use self::scope::{Place, Scope, ScopeRef, Scopes};
 pub use self::status::{Claims, Observed};
 
 /// Name of the one object that counts.

@@ -1,5 +1,7 @@
 //! Whose mode counts for a finding.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use crate::object::ObjectRef;
@@ -27,33 +29,95 @@ pub(crate) fn namespace_of(object: &ObjectRef) -> &str {
     if object.is_namespace() { &object.name } else { &object.namespace }
 }
 
+/// A [`Scope`] that lies elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScopeRef<'a> {
+    /// [`Scope::namespace`].
+    pub namespace: &'a str,
+    /// [`Scope::project`].
+    pub project: Option<&'a str>,
+    /// [`Scope::since`].
+    pub since: Option<Timestamp>,
+}
+
 /// One place that a finding covers, with every scope that may waive the finding there: the place itself under each project
 /// that counts, and whatever was admitted further up. The weakest of their modes counts.
+///
+/// A delete may have thousands of findings under a long chain of what was admitted, so they share the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place(Vec<Scope>);
+pub struct Place {
+    namespace: String,
+    projects: Arc<[Option<String>]>,
+    waivers: Arc<[Scope]>,
+    since: Option<Timestamp>,
+}
 
 impl Place {
     /// A place that any of these scopes may waive a finding in.
     pub fn waived_by_any(scopes: Vec<Scope>) -> Self {
-        Self(scopes)
+        Self { namespace: String::new(), projects: Arc::default(), waivers: scopes.into(), since: None }
+    }
+
+    /// A namespace under each of these projects, which any of `waivers` may waive a finding in, now or at `since`.
+    pub fn within(
+        namespace: &str,
+        projects: &Arc<[Option<String>]>,
+        waivers: &Arc<[Scope]>,
+        since: Option<Timestamp>,
+    ) -> Self {
+        Self { namespace: namespace.to_owned(), projects: projects.clone(), waivers: waivers.clone(), since }
     }
 
     /// Every scope that may waive a finding here.
-    pub fn scopes(&self) -> &[Scope] {
-        &self.0
+    pub fn scopes(&self) -> impl Iterator<Item = ScopeRef<'_>> {
+        let at = move |since: Option<Timestamp>| {
+            let namespace = self.namespace.as_str();
+            let own = self.projects.iter();
+            let own = own.map(move |project| ScopeRef { namespace, project: project.as_deref(), since });
+            own.chain(self.waivers.iter().map(move |waiver| ScopeRef {
+                namespace: &waiver.namespace,
+                project: waiver.project.as_deref(),
+                since: since.or(waiver.since),
+            }))
+        };
+        at(None).chain(self.since.into_iter().flat_map(move |since| at(Some(since))))
+    }
+
+    fn moved(&self, from: &str, to: &str) -> Self {
+        let project = |project: &Option<String>| {
+            project.as_ref().map(|project| if project == from { to.to_owned() } else { project.clone() })
+        };
+        let waiver = |waiver: &Scope| Scope { project: project(&waiver.project), ..waiver.clone() };
+        let moves = |project: Option<&String>| project.is_some_and(|project| project == from);
+        Self {
+            projects: self.projects.iter().map(project).collect(),
+            // Most have none, or none of that project; then the chain stays shared.
+            waivers: if self.waivers.iter().any(|waiver| moves(waiver.project.as_ref())) {
+                self.waivers.iter().map(waiver).collect()
+            } else {
+                Arc::clone(&self.waivers)
+            },
+            ..self.clone()
+        }
+    }
+
+    /// The same for places that have the same scopes, as long as both are there.
+    pub fn identity(&self) -> (&str, usize, usize, Option<Timestamp>) {
+        let (projects, waivers) = (Arc::as_ptr(&self.projects), Arc::as_ptr(&self.waivers));
+        (&self.namespace, projects.cast::<Option<String>>().addr(), waivers.cast::<Scope>().addr(), self.since)
     }
 }
 
 impl From<Scope> for Place {
     fn from(scope: Scope) -> Self {
-        Self(vec![scope])
+        Self::waived_by_any(vec![scope])
     }
 }
 
 /// Every place that a finding covers. The strictest of their modes decides, so a waiver counts only where each place has
 /// one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scopes(Vec<Place>);
+pub struct Scopes(Arc<[Place]>);
 
 impl Scopes {
     /// These places; the scope of nothing in particular if there are none.
@@ -68,10 +132,8 @@ impl Scopes {
 
     /// The same where what belongs to project `from` belongs to project `to` instead.
     #[must_use]
-    pub fn moved(mut self, from: &str, to: &str) -> Self {
-        let of_it = self.0.iter_mut().flat_map(|place| &mut place.0).filter_map(|scope| scope.project.as_mut());
-        of_it.filter(|project| *project == from).for_each(|project| to.clone_into(project));
-        self
+    pub fn moved(self, from: &str, to: &str) -> Self {
+        Self::covering(self.0.iter().map(|place| place.moved(from, to)))
     }
 
     /// Whether any project takes part.
@@ -82,6 +144,6 @@ impl Scopes {
 
 impl<T: Into<Place>> From<T> for Scopes {
     fn from(place: T) -> Self {
-        Self(vec![place.into()])
+        Self::covering([place.into()])
     }
 }

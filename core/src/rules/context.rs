@@ -8,7 +8,7 @@ use crate::{
     decision::{BrokenGlass, Decision, Finding, Severity, mode_of},
     deletion::{Deletion, Inputs, Stored},
     inventory::Inventory,
-    policy::{BREAK_GLASS, Mode, Policy, break_glass_reason},
+    policy::{BREAK_GLASS, Mode, OnUnknown, Policy, break_glass_reason},
     remedy::{Command, Remedy},
 };
 
@@ -71,6 +71,27 @@ impl<'a> Context<'a> {
                 Command::new("kubectl -n cascade-guard get pods"),
             ));
         Some(finding)
+    }
+
+    /// How bad it is, by the policy, that something is not known.
+    pub(crate) fn on_unknown(&self) -> Severity {
+        match self.policy.spec.rules.shared_claim.on_unknown {
+            OnUnknown::Deny => Severity::Deny,
+            OnUnknown::Warn => Severity::Warn,
+        }
+    }
+
+    /// The finding of a rule that had not finished judging when the time was over.
+    pub(crate) fn overdue(&self, rule: &'static RuleMeta, severity: Severity) -> Finding {
+        let target = &self.request.target;
+        let summary = "cascade-guard had no time left to judge this, so what it would do is not known";
+        Finding::new(rule.overdue, severity, target.clone(), summary)
+            .detail(format!("{target} was not judged in time"))
+            .remedy("try again; if it stays so, delete or change a part at a time")
+            .remedy(Remedy::run(
+                "see what keeps it busy",
+                Command::new("kubectl -n cascade-guard logs deploy/cascade-guard"),
+            ))
     }
 
     /// The mode that will apply to a finding.

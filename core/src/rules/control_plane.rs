@@ -61,6 +61,7 @@ impl Rule for ControlPlane {
             return;
         }
         let before = findings.len();
+        let mut projects = None;
         for item in deletion.plan.items.iter().filter(|item| item.cluster == LOCAL) {
             if item.fate.is_spared() {
                 continue;
@@ -70,7 +71,8 @@ impl Rule for ControlPlane {
             } else if item.kind.is("", "Namespace") {
                 namespace(cx, facts, deletion, item, findings);
             } else if item.kind.is(ARGO_GROUP, "AppProject") {
-                projects::project(cx, facts, deletion, item, findings);
+                let projects = projects.get_or_insert_with(|| projects::Projects::new(cx.inventory));
+                projects::project(cx, facts, deletion, projects, item, findings);
             } else if item.kind.is("", "Secret") {
                 registrations::deleted(cx, facts, deletion, item, findings);
             }
@@ -133,7 +135,7 @@ fn namespace(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, item: &It
     let alive = |app: &&App| app.terminating.is_none();
     let residents = || inventory.applications_in(name).iter().filter_map(|id| inventory.app(*id)).filter(alive);
     let sets = inventory.appsets_in(name).filter(|set| !set.meta.is_terminating()).count();
-    let is_home = name == cx.policy.spec.argocd.namespace || inventory.controller_namespaces().any(|home| home == name);
+    let is_home = name == cx.policy.spec.argocd.namespace || inventory.is_controller_namespace(name);
     if !is_home && sets == 0 && residents().next().is_none() {
         return;
     }
@@ -163,10 +165,10 @@ fn namespace(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, item: &It
     if sets > 0 {
         parts.push(format!("{} in it", count(sets, "ApplicationSet")));
     }
-    let elsewhere = |(id, app): &(AppId, &App)| {
-        !deletion.plan.leaving.surely.contains(id) && &*app.controller_namespace == name && &*app.namespace != name
+    let elsewhere = |id: &&AppId| {
+        !deletion.plan.leaving.surely.contains(id) && inventory.app(**id).is_some_and(|app| *app.namespace != *name)
     };
-    let elsewhere = inventory.applications().filter(elsewhere).count();
+    let elsewhere = inventory.apps_controlled_from(name).iter().filter(elsewhere).count();
     if elsewhere > 0 {
         parts.push(format!("{} elsewhere would have no controller and hang", count(elsewhere, "Application")));
     }

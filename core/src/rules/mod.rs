@@ -21,9 +21,9 @@ pub use self::{
     context::{Context, Foreseen},
 };
 use crate::{
-    admission::Request,
+    admission::{Operation, Request},
     catalog::RuleMeta,
-    decision::Finding,
+    decision::{Finding, Severity},
     facts::Facts,
     inventory::App,
     remedy::{Command, Remedy},
@@ -48,6 +48,14 @@ pub trait Rule: Sync {
     /// Whether an answer without a full inventory would be a guess.
     fn needs_inventory(&self) -> bool {
         true
+    }
+
+    /// Adds what is to be said where nobody found out in time what this rule would have found. What a delete takes is
+    /// unknown then; of anything else it is only said. A rule that guards a power to delete has to judge all the same, by
+    /// the request alone.
+    fn when_overdue(&self, cx: &Context<'_>, findings: &mut Vec<Finding>) {
+        let severity = if cx.request.operation == Operation::Delete { cx.on_unknown() } else { Severity::Warn };
+        findings.push(cx.overdue(self.meta(), severity));
     }
 
     /// Adds what it finds.

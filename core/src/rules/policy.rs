@@ -38,6 +38,11 @@ impl Rule for UsablePolicy {
         false
     }
 
+    /// Everything stands in the request.
+    fn when_overdue(&self, cx: &Context<'_>, findings: &mut Vec<Finding>) {
+        self.check(cx, &mut Facts::closed("there was no time left"), findings);
+    }
+
     fn check(&self, cx: &Context<'_>, _: &mut Facts, findings: &mut Vec<Finding>) {
         let Some(new) = &cx.request.object else { return };
         // A bad policy that is stored already must still take a label, or lose a finalizer.

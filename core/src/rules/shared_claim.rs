@@ -19,7 +19,6 @@ use crate::{
     facts::Facts,
     inventory::{App, AppId, AppSet},
     object::{ARGO_GROUP, ObjectRef},
-    policy::OnUnknown,
     remedy::{Command, Remedy},
     text::{count, some},
 };
@@ -220,7 +219,7 @@ fn unreadable(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>
     let Some(reason) = &deletion.unreadable else { return };
     let path = deletion.object.path();
     findings.push(
-        Finding::new(&UNKNOWN, on_unknown(cx), deletion.object.clone(), "what some Applications hold is not known")
+        Finding::new(&UNKNOWN, cx.on_unknown(), deletion.object.clone(), "what some Applications hold is not known")
             .detail(format!("Application {path} cannot be read, so what its cascade takes is not known: {reason}"))
             .remedy(Remedy::run(
                 "leave everything in place",
@@ -281,11 +280,15 @@ fn unknown_claimants(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<F
     for (app, scopes) in deletion.scopes_wanted_by(apps) {
         let path = app.path();
         let trouble = app.trouble.as_deref().map(|trouble| format!(" ({trouble})")).unwrap_or_default();
-        let mut finding =
-            Finding::new(&UNKNOWN, on_unknown(cx), deletion.object.clone(), "what some Applications want is not known")
-                .detail(format!("Application {path} {} and may claim what would go{trouble}", why_unknown(app)))
-                .claimed_by(vec![path])
-                .judged_in(scopes);
+        let mut finding = Finding::new(
+            &UNKNOWN,
+            cx.on_unknown(),
+            deletion.object.clone(),
+            "what some Applications want is not known",
+        )
+        .detail(format!("Application {path} {} and may claim what would go{trouble}", why_unknown(app)))
+        .claimed_by(vec![path])
+        .judged_in(scopes);
         finding.remedies = ways_out::of_unknown_claimant(app);
         findings.push(finding);
     }
@@ -308,7 +311,7 @@ fn unknown_lists(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Findi
             findings.push(
                 Finding::new(
                     &UNKNOWN,
-                    on_unknown(cx),
+                    cx.on_unknown(),
                     deletion.object.clone(),
                     "what some Applications hold is not known",
                 )
@@ -328,13 +331,6 @@ fn unknown_lists(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Findi
                     .judged_in(deletion.scopes(&deletion.object)),
             );
         }
-    }
-}
-
-fn on_unknown(cx: &Context<'_>) -> Severity {
-    match cx.policy.spec.rules.shared_claim.on_unknown {
-        OnUnknown::Deny => Severity::Deny,
-        OnUnknown::Warn => Severity::Warn,
     }
 }
 

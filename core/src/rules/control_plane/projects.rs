@@ -1,7 +1,7 @@
 //! AppProjects. An Application whose project is gone can neither be synced nor deleted: its controller looks the project
 //! up first and gives up (`controller/appcontroller.go`, start of the deletion).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::named;
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     decision::{Finding, Severity},
     deletion::{Deletion, Fate, Item, Plan, Via, confirm},
     facts::Facts,
-    inventory::{App, AppId, Inventory, Key, LOCAL},
+    inventory::{App, AppId, BuildKeyHasher, Inventory, Key, LOCAL},
     object::{ARGO_GROUP, ObjectMeta, ObjectRef},
     remedy::{Command, Remedy},
     rules::{Context, prune_last},
@@ -19,10 +19,39 @@ use crate::{
 /// An AppProject with this finalizer stays until no Application names it any more.
 const FINALIZER: &str = "resources-finalizer.argocd.argoproj.io";
 
-pub(super) fn project(
-    cx: &Context<'_>,
+/// Every AppProject and the Applications that use it, looked up once for all projects of a plan.
+pub(super) struct Projects<'a> {
+    by_key: HashMap<Key, &'a ObjectMeta, BuildKeyHasher>,
+    users: HashMap<(&'a str, &'a str), Vec<(AppId, &'a App)>>,
+}
+
+impl<'a> Projects<'a> {
+    pub(super) fn new(inventory: &'a Inventory) -> Self {
+        let key = |meta: &ObjectMeta| {
+            inventory.key_of(LOCAL, &ObjectRef::new(ARGO_GROUP, "AppProject", &meta.namespace, &meta.name))
+        };
+        let mut users: HashMap<_, Vec<_>> = HashMap::new();
+        for (id, app) in inventory.applications() {
+            users.entry((&*app.controller_namespace, &*app.project)).or_default().push((id, app));
+        }
+        Self { by_key: inventory.projects().map(|project| (key(&project.meta), &project.meta)).collect(), users }
+    }
+
+    /// A project's metadata: as it is deleted, or as it is known from the inventory.
+    fn metadata(&self, deletion: &'a Deletion, item: &Item) -> Option<&'a ObjectMeta> {
+        if item.via == Via::Root { Some(&deletion.meta) } else { self.by_key.get(&item.key).copied() }
+    }
+
+    fn users(&self, project: &'a ObjectMeta) -> &[(AppId, &'a App)] {
+        self.users.get(&(project.namespace.as_str(), project.name.as_str())).map_or(&[], Vec::as_slice)
+    }
+}
+
+pub(super) fn project<'a>(
+    cx: &Context<'a>,
     facts: &mut Facts,
-    deletion: &Deletion,
+    deletion: &'a Deletion,
+    projects: &Projects<'a>,
     item: &Item,
     findings: &mut Vec<Finding>,
 ) {
@@ -30,14 +59,13 @@ pub(super) fn project(
     if matches!(item.via, Via::Namespace(_) | Via::Definition) || deletion.is_mere_replacement() {
         return;
     }
-    let Some(meta) = metadata(cx, deletion, item) else { return };
+    let Some(meta) = projects.metadata(deletion, item) else { return };
     if meta.finalizers.iter().any(|finalizer| finalizer == FINALIZER) || meta.is_terminating() {
         return;
     }
     let object = ObjectRef::new(ARGO_GROUP, "AppProject", &meta.namespace, &meta.name);
-    let uses = |(_, app): &(AppId, &App)| *app.project == *meta.name && *app.controller_namespace == *meta.namespace;
     let (inside, outside): (Vec<_>, Vec<_>) =
-        cx.inventory.applications().filter(uses).partition(|(id, _)| deletion.plan.leaving.surely.contains(id));
+        projects.users(meta).iter().copied().partition(|(id, _)| deletion.plan.leaving.surely.contains(id));
     if inside.is_empty() && outside.is_empty() {
         return;
     }
@@ -119,17 +147,8 @@ fn pruned_first(object: &ObjectRef, by: &App, users: &[&App]) -> Finding {
         .remedy(prune_last(by))
 }
 
-/// The project's metadata: as it is deleted, or as it is known from the inventory.
-fn metadata<'a>(cx: &'a Context<'_>, deletion: &'a Deletion, item: &Item) -> Option<&'a ObjectMeta> {
-    if item.via == Via::Root {
-        return Some(&deletion.meta);
-    }
-    let is_it = |meta: &ObjectMeta| {
-        let object = ObjectRef::new(ARGO_GROUP, "AppProject", &meta.namespace, &meta.name);
-        cx.inventory.key_of(LOCAL, &object) == item.key
-    };
-    cx.inventory.projects().map(|project| &project.meta).find(|meta| is_it(meta))
-}
+/// So many objects are looked at above one Application: more than any honest tree is deep.
+const MAX_ABOVE: usize = 64;
 
 /// In which order a cascade deletes: the objects of the highest wave first, and the next only when these are gone
 /// (`controller/sort_delete.go`).
@@ -150,7 +169,7 @@ impl<'a> Order<'a> {
         let mut seen = HashSet::new();
         while let Some(key) = queue.pop() {
             let Some(item) = self.plan.item(key) else { continue };
-            if !seen.insert(key) {
+            if seen.len() == MAX_ABOVE || !seen.insert(key) {
                 continue;
             }
             for (taker, _) in &item.takers {

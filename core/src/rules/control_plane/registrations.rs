@@ -38,7 +38,7 @@ pub(super) fn deleted(
     findings: &mut Vec<Finding>,
 ) {
     let told_before = matches!(deletion.explanation, Explanation::Cascade(_)) || deletion.is_mere_replacement();
-    if told_before || !cx.inventory.controller_namespaces().any(|home| home == &*item.namespace) {
+    if told_before || !cx.inventory.is_controller_namespace(&item.namespace) {
         return;
     }
     let stays = |id: AppId| !deletion.plan.leaving.surely.contains(&id);
@@ -76,7 +76,7 @@ pub(super) fn loses_label(request: &Request<'_>) -> bool {
 /// Refuses an update that takes the label off: Argo CD forgets the cluster as if the Secret were gone.
 pub(super) fn unlabelled(cx: &Context<'_>, findings: &mut Vec<Finding>) {
     let Some(old) = cx.request.old_object.as_ref().filter(|_| loses_label(cx.request)) else { return };
-    if !cx.inventory.controller_namespaces().any(|home| home == old.meta.namespace) {
+    if !cx.inventory.is_controller_namespace(&old.meta.namespace) {
         return;
     }
     let cluster = cluster_secret(&old.meta, old.raw.get());

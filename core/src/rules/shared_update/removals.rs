@@ -3,7 +3,10 @@
 //! Old and new are brought into a small form in which every list is a set (an object whose keys are the members), so that
 //! a JSON diff of the two says what is gone, whatever the order, the splitting of rules or the metadata around it.
 
-use std::{collections::HashSet, fmt};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+};
 
 use json_patch::{PatchOperation, jsonptr::Pointer};
 use serde::Deserialize;
@@ -17,6 +20,9 @@ use crate::{
 
 /// Rules are compared grant by grant as long as that takes at most this many comparisons of words.
 const MAX_COMPARISONS: usize = 10_000_000;
+
+/// So many grants are written down one by one.
+const MAX_GRANTS: usize = 50_000;
 
 /// Labels that say which release or tool an object came from. They differ between any two Applications, and nobody
 /// selects Namespaces or roles by them.
@@ -183,7 +189,7 @@ fn grants(before: &[PolicyRule], after: &[PolicyRule]) -> Option<(Value, Value)>
     let changed: Vec<&PolicyRule> = before.iter().filter(|rule| !same.contains(rule)).collect();
     let size = changed.iter().map(|rule| rule.size()).fold(0, usize::saturating_add);
     let words: usize = after.iter().map(PolicyRule::words).sum();
-    if size.saturating_mul(words.max(1)) > MAX_COMPARISONS {
+    if size > MAX_GRANTS || size.saturating_mul(words.max(1)) > MAX_COMPARISONS {
         return None;
     }
     let (mut old, mut new) = (Map::new(), Map::new());
@@ -203,14 +209,20 @@ fn insert(map: &mut Map<String, Value>, on: &str, verb: &str) {
     }
 }
 
+/// Whether each rule of before is granted by a single one of after; where even that is too much to compare, nobody knows.
 fn covered_one_by_one(before: &[PolicyRule], after: &[PolicyRule]) -> bool {
     let same: HashSet<&PolicyRule> = after.iter().collect();
-    before.iter().all(|rule| same.contains(rule) || after.iter().any(|other| other.covers_rule(rule)))
+    let changed: Vec<&PolicyRule> = before.iter().filter(|rule| !same.contains(rule)).collect();
+    let (old, new): (usize, usize) =
+        (changed.iter().map(|rule| rule.words()).sum(), after.iter().map(PolicyRule::words).sum());
+    let comparisons = changed.len().saturating_mul(new).saturating_add(after.len().saturating_mul(old));
+    comparisons <= MAX_COMPARISONS && changed.iter().all(|rule| after.iter().any(|other| other.covers_rule(rule)))
 }
 
 /// Reads removals and replacements out of the difference of two forms; additions take nothing away.
 fn diffed(before: &Value, after: &Value) -> Vec<Loss> {
     let mut losses: Vec<Loss> = Vec::new();
+    let mut grants: HashMap<String, usize> = HashMap::new();
     for operation in json_patch::diff(before, after).0 {
         let (path, new) = match &operation {
             PatchOperation::Remove(remove) => (&remove.path, None),
@@ -219,14 +231,11 @@ fn diffed(before: &Value, after: &Value) -> Vec<Loss> {
         };
         let Some(loss) = loss(before, path, new) else { continue };
         if let Loss::Grant { on, verbs } = &loss {
-            let same = losses.iter_mut().find_map(|other| match other {
-                Loss::Grant { on: other, verbs } if other == on => Some(verbs),
-                _ => None,
-            });
-            if let Some(known) = same {
+            if let Some(Loss::Grant { verbs: known, .. }) = grants.get(on).and_then(|place| losses.get_mut(*place)) {
                 known.extend(verbs.iter().cloned());
                 continue;
             }
+            grants.insert(on.clone(), losses.len());
         }
         losses.push(loss);
     }

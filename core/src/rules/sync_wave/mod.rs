@@ -12,6 +12,8 @@ mod remedies;
 mod subject;
 mod syntax;
 
+use std::collections::HashSet;
+
 use self::cluster::{Cluster, Home, home};
 pub use self::{
     cluster::elsewhere,
@@ -24,12 +26,12 @@ use crate::{
     argo::hook::{ANNOTATIONS, DELETE_POLICY, HELM_HOOK, HOOK, Hook, SYNC_WAVE},
     catalog::{
         RuleMeta,
-        sync_wave::{META, UNREADABLE, UNSEEN},
+        sync_wave::{META, TOO_MANY_NEEDS, UNREADABLE, UNSEEN},
     },
     decision::{Finding, Severity},
     facts::Facts,
     inventory::App,
-    needs::{self, Need},
+    needs::{self, MAX_NEEDS, Need},
     object::ObjectMeta,
     policy::{Place, Scope},
 };
@@ -123,6 +125,9 @@ fn judge_order(subject: &Subject<'_>, around: &mut dyn Surroundings, findings: &
         Ok(work) => {
             let needs: Vec<&Need> = work.needs.iter().collect();
             dependency::check(subject, stage, &needs, around, findings);
+            if work.more {
+                findings.push(too_many_needs(subject));
+            }
         }
         Err(problem) => findings.push(lifecycle::warn(
             subject,
@@ -166,14 +171,25 @@ fn judge_around(
         return;
     }
     let alone = answers.len() == 1;
+    let said = |finding: &Finding| (finding.check.id, finding.detail.clone());
+    let mut known: HashSet<(&str, String)> = findings.iter().map(said).collect();
     for mut finding in answers.into_iter().flatten() {
         if !alone {
             finding.severity = Severity::Warn;
         }
-        if !findings.iter().any(|known| known.check == finding.check && known.detail == finding.detail) {
+        if known.insert(said(&finding)) {
             findings.push(finding);
         }
     }
+}
+
+fn too_many_needs(subject: &Subject<'_>) -> Finding {
+    lifecycle::warn(
+        subject,
+        &TOO_MANY_NEEDS,
+        "an object refers to more objects than are judged for one review",
+        format!("{} refers to more than {MAX_NEEDS} objects; the others were not judged", subject.object),
+    )
 }
 
 fn unseen(subject: &Subject<'_>, why: &str) -> Finding {
@@ -221,7 +237,7 @@ struct Change {
     /// Whether an annotation differs that places the object or says when it goes.
     annotations: bool,
     /// What the object needed before.
-    before: Vec<Need>,
+    before: HashSet<Need>,
     /// Whether it needs something new, or cannot be read.
     needs: bool,
 }
@@ -229,7 +245,7 @@ struct Change {
 impl Change {
     fn of(request: &Request<'_>, subject: &Subject<'_>) -> Self {
         let Some(old) = updated(request) else {
-            return Self { annotations: true, before: Vec::new(), needs: true };
+            return Self { annotations: true, before: HashSet::new(), needs: true };
         };
         let annotations = changes_annotations(request, subject.meta);
         let before = Self::before(request, old);
@@ -240,8 +256,9 @@ impl Change {
         Self { annotations, before, needs }
     }
 
-    fn before(request: &Request<'_>, old: &Object<'_>) -> Vec<Need> {
-        needs::read(&request.target.kind, &old.meta.namespace, old.raw).map(|work| work.needs).unwrap_or_default()
+    fn before(request: &Request<'_>, old: &Object<'_>) -> HashSet<Need> {
+        let work = needs::read(&request.target.kind, &old.meta.namespace, old.raw).unwrap_or_default();
+        work.needs.into_iter().collect()
     }
 
     fn is_idle(&self) -> bool {
