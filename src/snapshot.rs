@@ -64,31 +64,6 @@ impl Workers for EveryCore {
 /// # Errors
 /// When a file cannot be read or a document is no Kubernetes object; the message names file and place.
 pub fn load(path: &Path) -> Result<Snapshot, LoadError> {
-    let snapshot = read(path)?;
-    snapshot.check(&path.display().to_string())?;
-    Ok(snapshot)
-}
-
-/// The same together with the policy that `choose` finds for it, and an inventory. Applications are decoded once for
-/// both, which is most of the work.
-///
-/// # Errors
-/// As [`load`], and when `choose` fails.
-pub fn open<E: From<LoadError>>(
-    path: &Path,
-    choose: impl FnOnce(&Snapshot) -> Result<Policy, E>,
-    keys: (u64, u64),
-) -> Result<(Snapshot, Policy, Inventory), E> {
-    let snapshot = read(path)?;
-    let policy = choose(&snapshot)?;
-    let inventory = snapshot
-        .build(&policy, keys, &EveryCore)
-        .map_err(|problem| LoadError::from(DocumentError { place: path.display().to_string(), problem }))?;
-    Ok((snapshot, policy, inventory))
-}
-
-/// Reads files. Applications are not decoded yet: whoever builds an inventory decodes them anyway.
-fn read(path: &Path) -> Result<Snapshot, LoadError> {
     let mut snapshot = Snapshot::default();
     // Part of a cluster would be judged wrongly, so that one file that cannot be read spoils it all.
     let files = files(path).into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -102,6 +77,22 @@ fn read(path: &Path) -> Result<Snapshot, LoadError> {
         snapshot.add(&file.display().to_string(), text, &EveryCore)?;
     }
     Ok(snapshot)
+}
+
+/// The same together with the policy that `choose` finds for it, and an inventory, for which every core decodes
+/// Applications.
+///
+/// # Errors
+/// As [`load`], and when `choose` fails.
+pub fn open<E: From<LoadError>>(
+    path: &Path,
+    choose: impl FnOnce(&Snapshot) -> Result<Policy, E>,
+    keys: (u64, u64),
+) -> Result<(Snapshot, Policy, Inventory), E> {
+    let snapshot = load(path)?;
+    let policy = choose(&snapshot)?;
+    let inventory = snapshot.build(&policy, keys, &EveryCore);
+    Ok((snapshot, policy, inventory))
 }
 
 /// A file, or every `.yaml`, `.yml` and `.json` file below a folder, in order; what cannot be read stands in the place of
@@ -219,13 +210,13 @@ mod tests {
             "{said:?}"
         );
         assert_eq!(said[3..], ["socket.json: it is a pipe, a socket or a device, not a file", "z.yaml"]);
-        let error = read(folder.path()).unwrap_err().to_string();
+        let error = load(folder.path()).unwrap_err().to_string();
         assert!(error.starts_with("cannot read ") && error.contains("dangling.yaml: it is a symbolic link"), "{error}");
     }
 
     #[test]
     fn folder_without_manifests_is_no_snapshot() {
-        let error = read(folder(&["notes.txt"]).path()).unwrap_err().to_string();
+        let error = load(folder(&["notes.txt"]).path()).unwrap_err().to_string();
         assert!(error.ends_with("there is no .yaml, .yml or .json file in it"), "{error}");
     }
 }

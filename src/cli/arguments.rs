@@ -9,6 +9,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use jiff::{SignedDuration, Timestamp};
 
+use super::output;
 use crate::snapshot;
 use cascade_guard_core::{
     inventory::Inventory,
@@ -89,13 +90,19 @@ impl InputArgs {
     /// Reads the snapshot, if one is named, together with its policy and what Applications claim by that.
     pub fn open(&self) -> anyhow::Result<Option<(Snapshot, Policy, Inventory)>> {
         let open = |path| snapshot::open(path, |snapshot| self.policy.load_over(snapshot), (0, 0));
-        self.snapshot.as_deref().map(open).transpose().context(UNUSABLE)
+        let opened = self.snapshot.as_deref().map(open).transpose().context(UNUSABLE)?;
+        if let Some((snapshot, _, inventory)) = &opened {
+            let unreadable = inventory.applications().filter(|(_, app)| app.is_unreadable());
+            name_unreadable(snapshot, unreadable.map(|(_, app)| app.object()));
+        }
+        Ok(opened)
     }
 
     /// Reads the snapshot, if one is named, and its policy.
     pub fn snapshot(&self) -> anyhow::Result<Option<(Snapshot, Policy)>> {
         let Some(path) = &self.snapshot else { return Ok(None) };
         let snapshot = snapshot::load(path).context(UNUSABLE)?;
+        name_unreadable(&snapshot, snapshot.objects().map(|(object, _)| object.clone()));
         let policy = self.policy.load_over(&snapshot).context(UNUSABLE)?;
         Ok(Some((snapshot, policy)))
     }
@@ -104,6 +111,13 @@ impl InputArgs {
     /// nothing wrong with must be there. Usually the command that should have written the file has failed.
     pub fn ensure_holds(&self, snapshot: &Snapshot, kinds: &[GroupKind]) -> anyhow::Result<()> {
         self.snapshot.as_deref().map_or(Ok(()), |path| ensure_holds(path, snapshot, kinds))
+    }
+}
+
+/// Names those of these Applications that cannot be decoded, and says what is wrong with each.
+pub fn name_unreadable(snapshot: &Snapshot, applications: impl IntoIterator<Item = ObjectRef>) {
+    for fault in applications.into_iter().filter_map(|application| snapshot.fault(&application)) {
+        output::note(&format!("{fault}; its list is not believed, and what else it wants is not known"));
     }
 }
 

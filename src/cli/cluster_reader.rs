@@ -10,14 +10,13 @@ use kube::{
 };
 use serde_json::{json, value::RawValue};
 
-use super::{cluster_access::in_words, output};
+use super::{arguments::name_unreadable, cluster_access::in_words, output};
 use crate::{
     cluster::{Kinds, LiveSource},
     judge::Source,
     telemetry::Metrics,
 };
 use cascade_guard_core::{
-    argo::Application,
     facts::{Answer, Question, Reading},
     namespace::content::NotRead,
     object::{ARGO_GROUP, GroupKind, ObjectRef, RBAC_GROUP},
@@ -143,23 +142,19 @@ impl ClusterReader {
         }
     }
 
-    /// Lists Applications and adds them to `items`. A note names those that cannot be decoded, and they are left out.
+    /// Lists Applications and adds them to `items`. A note names those that cannot be decoded.
     async fn with_applications(&self, mut items: Vec<serde_json::Value>) -> anyhow::Result<ListedCluster> {
         let mut not_read = None;
         match self.everything(&GroupKind::new(ARGO_GROUP, "Application")).await {
-            Ok(applications) => items.extend(applications.into_iter().filter(|application| {
-                let problem = serde_json::from_str::<Application<'_>>(&application.to_string()).err();
-                if let Some(problem) = &problem {
-                    output::note(&format!("Application {} is left out: {problem}", application["metadata"]["name"]));
-                }
-                problem.is_none()
-            })),
+            Ok(applications) => items.extend(applications),
             Err(error) => {
                 not_read = Some(NotRead { what: "Applications".to_owned(), why: format!("{error:#}") });
             }
         }
         let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
-        Ok(ListedCluster { snapshot: Snapshot::parse("the cluster", list.to_string())?, not_read })
+        let snapshot = Snapshot::parse("the cluster", list.to_string())?;
+        name_unreadable(&snapshot, snapshot.objects().map(|(object, _)| object.clone()));
+        Ok(ListedCluster { snapshot, not_read })
     }
 
     /// The connection.

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 
 use super::{
-    arguments::{PolicyArgs, ensure_holds},
+    arguments::{PolicyArgs, ensure_holds, name_unreadable},
     cluster_access::ClusterArgs,
     cluster_reader::ClusterReader,
     output::{self, ReportFormat},
@@ -85,6 +85,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (snapshot, policy) = if let Some(path) = &args.snapshot {
         let snapshot = crate::snapshot::load(path).context("the snapshot cannot be used")?;
         ensure_holds(path, &snapshot, &[])?;
+        name_unreadable(&snapshot, snapshot.objects().map(|(object, _)| object.clone()));
         let policy = policy.load_over(&snapshot)?;
         (Some(snapshot), policy)
     } else {

@@ -126,6 +126,9 @@ async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
             served.policy.offer(Ok(policy_args.load_over(&snapshot)?), "the snapshot");
         }
         let inventory = snapshot.inventory(&served.policy.load(), fingerprint_keys());
+        for (_, app) in inventory.applications().filter(|(_, app)| app.is_unreadable()) {
+            tracing::error!(application = app.path(), "an Application cannot be decoded; its list is not believed");
+        }
         return served.run(Arc::new(RwLock::new(inventory)), snapshot, background).await;
     }
     let client = connect(kubeconfig.as_deref(), context.as_deref()).await.context(NO_SNAPSHOT)?;

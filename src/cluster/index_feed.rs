@@ -64,18 +64,14 @@ impl InventoryFeed {
             return self.inventory.write().remove_application(namespace, name);
         }
         // Decoded before the lock is taken, so that reviews do not wait for it.
-        let application = match serde_json::from_str::<Application<'_>>(json) {
-            Ok(application) => application,
+        match serde_json::from_str::<Application<'_>>(json) {
+            Ok(application) => self.inventory.write().apply_application(&application),
             Err(error) => {
                 not_decoded(self.watch, namespace, name, &error);
-                // What it was last known to claim it may still claim, but its list says nothing any more.
-                if self.inventory.write().distrust(namespace, name) {
-                    return;
-                }
-                partial(namespace, name, json)
+                let part = partial(namespace, name, json);
+                self.inventory.write().apply_unreadable(&part)
             }
         };
-        self.inventory.write().apply_application(&application);
     }
 }
 

@@ -102,7 +102,7 @@ pub(super) fn unknown_claimants(inputs: Inputs<'_>, plan: &Plan, manager: Option
                 app.terminating.is_none()
                     && inputs.policy.watches_applications_in(&app.namespace)
                     // Where no Argo CD serves it, it will never be compared and never take anything.
-                    && (!app.never_compared || inputs.inventory.is_served(&app.namespace))
+                    && (!app.never_compared || app.is_unreadable() || inputs.inventory.is_served(&app.namespace))
                     && wants(app)
             })
         })

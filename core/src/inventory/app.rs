@@ -14,6 +14,9 @@ use crate::{
     policy::break_glass_reason,
 };
 
+/// Why the list of an Application that cannot be decoded is not believed.
+pub(super) const UNREADABLE: &str = "it cannot be read";
+
 /// A sync in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Running {
@@ -252,10 +255,16 @@ impl App {
         }
     }
 
-    /// Whether nobody knows what it wants: it was never compared, or its comparison fails and there is neither a list nor a
-    /// sync to go by.
+    /// Whether it cannot be decoded, so that it may list more than is known.
+    pub fn is_unreadable(&self) -> bool {
+        self.distrust == Some(UNREADABLE)
+    }
+
+    /// Whether nobody knows what it wants: it cannot be read, it was never compared, or its comparison fails and there is
+    /// neither a list nor a sync to go by.
     pub fn wants_unknown(&self) -> bool {
-        self.never_compared
+        self.is_unreadable()
+            || self.never_compared
             || (self.comparison_failed && !self.claims.iter().any(|claim| self.claims_class(claim.class)))
     }
 }

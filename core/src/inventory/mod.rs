@@ -12,6 +12,7 @@ mod key;
 mod markers;
 mod relist;
 mod serving;
+mod unreadable;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -159,16 +160,6 @@ impl Inventory {
         self.mark(&app.object(), &application.metadata);
         self.apps[id.0 as usize] = Some(app);
         id
-    }
-
-    /// Says of a known Application that it cannot be decoded any more: it keeps its claims, and its list is not to be
-    /// believed. `false` if it is not known.
-    pub fn distrust(&mut self, namespace: &str, name: &str) -> bool {
-        let Some(app) = self.app_named(namespace, name).and_then(|id| self.apps[id.0 as usize].as_mut()) else {
-            return false;
-        };
-        app.distrust = Some("it cannot be read any more");
-        true
     }
 
     /// Removes an Application.
@@ -572,9 +563,13 @@ impl Inventory {
 /// The claims of an Application whose comparison fails: what its list still holds, and what it wanted when it was last
 /// compared.
 fn kept_through_an_error(old: &App, listed: &[Claim]) -> Box<[Claim]> {
+    with_earlier(listed, old.claims.iter().filter(|claim| old.claims_class(claim.class)))
+}
+
+/// What is listed, and of what was known before whatever the list leaves out.
+fn with_earlier<'c>(listed: &'c [Claim], earlier: impl Iterator<Item = &'c Claim>) -> Box<[Claim]> {
     let is_listed = |claim: &&Claim| listed.binary_search_by_key(&claim.key, |listed| listed.key).is_ok();
-    let wanted = old.claims.iter().filter(|claim| old.claims_class(claim.class) && !is_listed(claim));
-    let mut claims: Vec<Claim> = listed.iter().chain(wanted).copied().collect();
+    let mut claims: Vec<Claim> = listed.iter().chain(earlier.filter(|claim| !is_listed(claim))).copied().collect();
     claims.sort_by_key(|claim| claim.key);
     claims.into_boxed_slice()
 }

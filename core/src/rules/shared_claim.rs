@@ -296,7 +296,9 @@ fn unknown_claimants(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<F
 
 /// Why nobody knows what an Application wants.
 fn why_unknown(app: &App) -> &'static str {
-    if app.never_compared {
+    if app.is_unreadable() {
+        "cannot be read"
+    } else if app.never_compared {
         "was never compared"
     } else {
         "cannot be compared now, and has no list and no sync to go by,"

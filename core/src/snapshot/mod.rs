@@ -22,6 +22,7 @@ use crate::{
             PARAMETERS_NAME, application_namespaces, cluster_secret, controller_namespaces, sync_accounts,
             tracking_settings,
         },
+        partial,
     },
     facts::{Answer, ListQuestion, Listed, Question, Reading},
     inventory::{AppSet, Inventory, Project, Served},
@@ -87,11 +88,10 @@ impl Snapshot {
     pub fn parse(name: &str, text: String) -> Result<Self, DocumentError> {
         let mut snapshot = Self::default();
         snapshot.add(name, text, &OneByOne)?;
-        snapshot.check(name)?;
         Ok(snapshot)
     }
 
-    /// Adds every object of one text. Applications are not decoded: [`Self::build`] does that.
+    /// Adds every object of one text. Applications are not decoded: an inventory of them is.
     ///
     /// # Errors
     /// When a document is no Kubernetes object.
@@ -99,12 +99,11 @@ impl Snapshot {
         parse::add(self, name, text, workers)
     }
 
-    /// Decodes every Application, so that none is left out later because it cannot be read.
-    ///
-    /// # Errors
-    /// When one cannot be decoded.
-    pub fn check(&self, place: &str) -> Result<(), DocumentError> {
-        parse::check(self, place)
+    /// What keeps an Application from being decoded, in words for a person; `None` for one that can be, or is not there. It
+    /// is judged by what can be read of it, and its list is not believed.
+    pub fn fault(&self, application: &ObjectRef) -> Option<String> {
+        let stored = if application.is_application() { self.find(application)? } else { return None };
+        parse::decode_application(self.raw(stored), &stored.identity).err()
     }
 
     fn raw(&self, stored: &Stored) -> &str {
@@ -221,11 +220,12 @@ impl Snapshot {
     }
 
     fn apply_application(&self, inventory: &mut Inventory, policy: &Policy, stored: &Stored) {
-        // An Application that cannot be decoded was refused when the snapshot was read.
-        if let Ok(application) = serde_json::from_str::<Application<'_>>(self.raw(stored))
-            && policy.watches_applications_in(&application.metadata.namespace)
-        {
-            inventory.apply_application(&application);
+        let (ObjectRef { namespace, name, .. }, raw) = (&stored.identity, self.raw(stored));
+        if policy.watches_applications_in(namespace) {
+            match serde_json::from_str::<Application<'_>>(raw) {
+                Ok(application) => inventory.apply_application(&application),
+                Err(_) => inventory.apply_unreadable(&partial(namespace, name, raw)),
+            };
         }
     }
 
@@ -257,24 +257,22 @@ impl Snapshot {
         inventory
     }
 
-    /// The same from objects of which no Application was decoded yet.
-    ///
-    /// # Errors
-    /// When an Application cannot be decoded.
-    pub fn build(&self, policy: &Policy, keys: (u64, u64), workers: &impl Workers) -> Result<Inventory, String> {
+    /// The same with Applications decoded by `workers`.
+    pub fn build(&self, policy: &Policy, keys: (u64, u64), workers: &impl Workers) -> Inventory {
         let mut inventory = self.without_applications(policy, keys);
-        let applications: Vec<&Stored> = self.of_kind(ARGO_GROUP, "Application").collect();
+        let watched = |stored: &&Stored| policy.watches_applications_in(&stored.identity.namespace);
+        let applications: Vec<&Stored> = self.of_kind(ARGO_GROUP, "Application").filter(watched).collect();
         for some in applications.chunks(AT_ONCE) {
-            for application in workers.map(some, |stored| parse::decode_application(self.raw(stored), &stored.identity))
-            {
-                let application = application?;
-                if policy.watches_applications_in(&application.metadata.namespace) {
-                    inventory.apply_application(&application);
+            let decoded = workers.map(some, |stored| serde_json::from_str::<Application<'_>>(self.raw(stored)));
+            for (stored, application) in some.iter().zip(decoded) {
+                match application {
+                    Ok(application) => _ = inventory.apply_application(&application),
+                    Err(_) => self.apply_application(&mut inventory, policy, stored),
                 }
             }
         }
         inventory.set_ready(true);
-        Ok(inventory)
+        inventory
     }
 
     fn without_applications(&self, policy: &Policy, keys: (u64, u64)) -> Inventory {

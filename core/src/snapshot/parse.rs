@@ -7,9 +7,9 @@ use serde_json::value::RawValue;
 
 use super::{Head, Snapshot, Stored, Workers, identity};
 use crate::{
-    argo::Application,
+    argo::{Application, partial},
     lint::RECURSIVE_ALIAS,
-    object::{ARGO_GROUP, ObjectRef},
+    object::{ARGO_GROUP, ObjectRef, group_of},
 };
 
 /// A document that is not what it should be.
@@ -20,15 +20,6 @@ pub struct DocumentError {
     pub place: String,
     /// What is wrong.
     pub problem: String,
-}
-
-/// Decodes every Application, so that none is left out later because it cannot be read.
-pub(super) fn check(snapshot: &Snapshot, place: &str) -> Result<(), DocumentError> {
-    snapshot.of_kind(ARGO_GROUP, "Application").try_for_each(|stored| {
-        decode_application(snapshot.raw(stored), &stored.identity)
-            .map(drop)
-            .map_err(|problem| DocumentError { place: place.to_owned(), problem })
-    })
 }
 
 /// An Application, or what is wrong with it.
@@ -53,9 +44,14 @@ pub(super) fn add(
             .map_err(|error| DocumentError { place: name.to_owned(), problem: in_words(&error) })
     };
     let mut documents = read(false)?;
-    if !documents.iter().all(is_readable) {
+    let unreadable = |documents: &[serde_json::Value]| documents.iter().filter(|one| !is_readable(one)).count();
+    let faults = unreadable(&documents);
+    if faults > 0 {
         // Kubernetes takes a bare `n` or `y` for a boolean, and its own tools quote it. Others write a name so.
-        documents = read(true)?;
+        let strict = read(true)?;
+        if unreadable(&strict) < faults {
+            documents = strict;
+        }
     }
     for (index, document) in documents.into_iter().enumerate() {
         if !document.is_null() {
@@ -115,9 +111,6 @@ fn add_json(snapshot: &mut Snapshot, place: &str, text: String, workers: &impl W
 pub(super) fn put(snapshot: &mut Snapshot, place: &str, text: String) -> Result<(), DocumentError> {
     let bad = |problem: String| DocumentError { place: place.to_owned(), problem };
     let mut object = stored(&text, text.trim(), snapshot.texts.len()).map_err(bad)?;
-    if object.identity.is_application() {
-        decode_application(text.trim(), &object.identity).map_err(bad)?;
-    }
     let Some(at) = snapshot.by_identity.get(&object.identity).copied() else {
         snapshot.push(object);
         snapshot.texts.push(text);
@@ -137,10 +130,22 @@ pub(super) fn put(snapshot: &mut Snapshot, place: &str, text: String) -> Result<
 
 /// Describes the object `raw`, which is a part of `text`.
 fn stored(text: &str, raw: &str, number: usize) -> Result<Stored, String> {
-    let head: Head = serde_json::from_str(raw).map_err(|error| format!("it is no Kubernetes object: {error}"))?;
+    let head: Head =
+        serde_json::from_str(raw).or_else(|error| odd(raw).ok_or(format!("it is no Kubernetes object: {error}")))?;
     let identity = identity(&head);
     let start = raw.as_ptr() as usize - text.as_ptr() as usize;
     Ok(Stored { identity, meta: Arc::new(head.metadata), text: number, start, end: start + raw.len() })
+}
+
+/// The head of an Application whose metadata have another shape than Kubernetes gives them: it still claims what it lists.
+/// `None` for anything else.
+fn odd(raw: &str) -> Option<Head> {
+    let value: serde_json::Value = serde_json::from_str(raw).ok()?;
+    let text = |pointer: &str| value.pointer(pointer).and_then(serde_json::Value::as_str).map(str::to_owned);
+    let (api_version, kind) = (text("/apiVersion")?, text("/kind")?);
+    let name = text("/metadata/name").filter(|_| kind == "Application" && group_of(&api_version) == ARGO_GROUP)?;
+    let metadata = partial(&text("/metadata/namespace").unwrap_or_default(), &name, raw).metadata;
+    Some(Head { api_version, kind, metadata })
 }
 
 #[cfg(test)]
@@ -158,6 +163,24 @@ mod tests {
         // Where nothing else makes sense, `yes` is what it is for Kubernetes.
         let spelt = application.replace("destination", "syncPolicy: {automated: {prune: yes}}, destination");
         assert!(Snapshot::parse("test", format!("---\n{}", spelt.replace("namespace: n}", "namespace: m}"))).is_ok());
+    }
+
+    #[test]
+    fn application_that_cannot_be_decoded_is_kept_beside_the_others() {
+        let good = "{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: good, namespace: argocd}, \
+                    spec: {syncPolicy: {automated: {prune: yes}}}}";
+        for odd in ["spec: {destination: {server: [1]}}", "status: {resources: 7}", "metadata: {name: odd, labels: 5}"]
+        {
+            let odd =
+                if odd.starts_with("metadata") { odd.to_owned() } else { format!("metadata: {{name: odd}}, {odd}") };
+            let text = format!("---\n{good}\n---\n{{apiVersion: argoproj.io/v1alpha1, kind: Application, {odd}}}");
+            let snapshot = Snapshot::parse("test", text).unwrap();
+            let of = |namespace, name| snapshot.fault(&ObjectRef::application(namespace, name));
+            assert_eq!(of("argocd", "good"), None, "what is wrong with another does not change how it is read: {odd}");
+            assert!(of("", "odd").is_some_and(|fault| fault.contains("Application odd cannot be read")), "{odd}");
+        }
+        let role = "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: odd, labels: 5}}";
+        assert!(Snapshot::parse("test", format!("---\n{role}")).is_err(), "anything else is a mistake in the file");
     }
 
     #[test]

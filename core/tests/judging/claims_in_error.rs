@@ -96,3 +96,49 @@ fn what_was_synced_but_has_no_comparison_takes_nobody_knows_what() {
     restored["status"].as_object_mut().unwrap().remove("history");
     passes(&delete(restored));
 }
+
+/// An Application of which `pointer` has another shape than Argo CD gives it.
+fn odd(name: &str, lists: &[&str], pointer: &str) -> Value {
+    with(app(name, lists), pointer, json!(5))
+}
+
+#[test]
+fn application_that_cannot_be_read_still_claims_what_it_lists() {
+    for pointer in ["/spec/source", "/spec/destination/server", "/spec/project", "/metadata/labels", "/operation"] {
+        let world = World::new([app("old", &[ROLE]), odd("new", &[ROLE], pointer), object(ROLE, "old")]);
+        let answer = world.delete("argoproj.io/Application argocd/old", "alice");
+        refused(&answer, &["Role shop/api is claimed by argocd/new"]);
+    }
+}
+
+#[test]
+fn application_that_cannot_be_read_may_want_whatever_is_where_it_deploys() {
+    let apps = || [app("old", &["ConfigMap target/c"]), object("ConfigMap target/c", "old")];
+    let world = World::new(apps().into_iter().chain([odd("new", &[], "/status/resources")]));
+    let answer = world.delete("argoproj.io/Application argocd/old", "alice");
+    refused(&answer, &["Application argocd/new cannot be read and may claim what would go", "kubectl get application"]);
+    // One that deploys elsewhere, and one that can be read, want nothing here.
+    let elsewhere = with(odd("new", &[], "/status/resources"), "/spec/destination/namespace", "other");
+    let world = World::new(apps().into_iter().chain([elsewhere]));
+    passes(&world.delete("argoproj.io/Application argocd/old", "alice"));
+    passes(
+        &World::new(apps().into_iter().chain([app("new", &[])])).delete("argoproj.io/Application argocd/old", "alice"),
+    );
+}
+
+#[test]
+fn one_application_that_cannot_be_read_spoils_nothing_else() {
+    let world = World::new([
+        app("old", &[ROLE]),
+        object(ROLE, "old"),
+        odd("odd", &[], "/status"),
+        app("far", &["ConfigMap x/y"]),
+    ]);
+    passes(&world.delete("argoproj.io/Application argocd/far", "alice"));
+}
+
+#[test]
+fn delete_of_an_application_that_cannot_be_read_is_judged_by_what_can_be_read() {
+    let world = World::new([odd("old", &[ROLE], "/spec/source"), app("new", &[ROLE]), object(ROLE, "old")]);
+    refused(&world.delete("argoproj.io/Application argocd/old", "alice"), &["argocd/new", "argocd/old cannot be read"]);
+}

@@ -62,6 +62,18 @@ pub(super) fn of_content(cx: &Context<'_>, deletion: &Deletion, claimants: &[App
 /// The ways out where nobody knows what an Application wants: its own condition says what keeps it from being compared.
 pub(super) fn of_unknown_claimant(app: &App) -> Vec<Remedy> {
     let path = app.path();
+    if app.is_unreadable() {
+        return vec![
+            Remedy::run(
+                format!("find the field of {path} that has another shape than Argo CD gives it, and mend it"),
+                Command::new("kubectl get application.argoproj.io")
+                    .word(&*app.name)
+                    .namespace(&app.namespace)
+                    .words(["-o", "yaml"]),
+            ),
+            delete_it(app),
+        ];
+    }
     match app.trouble.as_deref() {
         Some(_) if app.is_skipped => vec![
             Remedy::run(
