@@ -359,6 +359,47 @@ async fn list_of_a_kind_that_is_served_is_not_taken_for_empty_when_it_is_not_fou
     world.until("it is ready", |world| world.readiness.is_ready() && world.has("first")).await;
 }
 
+/// The definition of Applications, as it is read by name.
+const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/applications.argoproj.io";
+
+#[tokio::test]
+async fn definition_that_is_not_served_may_hold_applications() {
+    let api = FakeApi::new();
+    api.reply(APPLICATIONS, Reply::Text(404, "404 page not found"));
+    let definition = json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
+        "metadata": {"name": "applications.argoproj.io"}});
+    api.reply(DEFINITION, Reply::Json(200, definition));
+    let world = World::start(api);
+    world
+        .until("the reason is reported", |world| {
+            let report = world.readiness.report();
+            report.len() == 1
+                && report[0].1.contains("there is a definition applications.argoproj.io: it is not served")
+        })
+        .await;
+    assert!(!world.inventory.read().is_ready(), "nobody knows what Applications there are");
+    world.api.reply(APPLICATIONS, Reply::list(&[application("first", &json!([]))]));
+    world.until("it is ready", |world| world.readiness.is_ready() && world.has("first")).await;
+}
+
+#[tokio::test]
+async fn definition_that_may_not_be_read_is_not_taken_for_none() {
+    let api = FakeApi::new();
+    api.reply(APPLICATIONS, Reply::Text(404, "404 page not found"));
+    api.reply(DEFINITION, Reply::failure(403, "Forbidden", "not for you"));
+    let world = World::start(api);
+    world
+        .until("the reason is reported", |world| {
+            world
+                .readiness
+                .report()
+                .iter()
+                .any(|(_, why)| why.contains("cannot be read") && why.contains("not for you"))
+        })
+        .await;
+    assert!(!world.inventory.read().is_ready());
+}
+
 #[tokio::test]
 async fn failing_relist_takes_nothing_away() {
     let api = FakeApi::new();

@@ -113,7 +113,7 @@ impl ListWatch {
                 match self.list(api).await {
                     Ok(listed) => version = Some(listed),
                     Err(failure) => {
-                        self.failed(&failure);
+                        self.failed(&failure).await;
                         pause(&mut pauses).await;
                     }
                 }
@@ -121,7 +121,7 @@ impl ListWatch {
             };
             let opened = Instant::now();
             if let Err(failure) = self.watch_from(api, from).await {
-                self.failed(&failure);
+                self.failed(&failure).await;
                 if failure.needs_list() {
                     version = None;
                 }
@@ -224,19 +224,22 @@ impl ListWatch {
         }
     }
 
-    fn failed(&mut self, failure: &Failure) {
+    async fn failed(&mut self, failure: &Failure) {
         let mut reason = failure.in_words();
         if failure.is_no_such_kind() && !self.is_synced() {
-            if self.kinds.known(&self.watch.kind()).is_none() {
+            if let Some(hidden) = definition_without_service(self.client.clone(), self.watch, self.silence).await {
+                reason.push_str(&hidden);
+            } else if self.kinds.known(&self.watch.kind()).is_none() {
                 if self.trouble.as_ref() != Some(&reason) {
                     tracing::warn!(watch = self.watch.what(), "the API server serves no such kind; there are none");
                     self.trouble = Some(reason);
                 }
                 self.feed.retain(&Names::new());
                 return self.reached(WatchState::Absent);
+            } else {
+                // Somebody on the way answers in its place, or it is not there yet. Either way there may be some.
+                reason.push_str(", although it says that it serves this kind");
             }
-            // Somebody on the way answers in its place, or it is not there yet. Either way there may be some.
-            reason.push_str(", although it says that it serves this kind");
         }
         // What was listed once stays as it was; only an absence that lasts from the beginning means that there is none.
         if self.trouble.as_ref() != Some(&reason) {
@@ -272,4 +275,16 @@ impl ListWatch {
 
 async fn pause(pauses: &mut DefaultBackoff) {
     sleep(pauses.next().unwrap_or(STEADY)).await;
+}
+
+/// What there may be of a kind that is not served: a definition of that name may have objects in storage that nobody can
+/// list. `None` where there is no definition.
+async fn definition_without_service(client: Client, watch: Watch, patience: Duration) -> Option<String> {
+    let name = watch.definition()?;
+    match timeout(patience, Watch::definitions(client).get_metadata(&name)).await {
+        Ok(Ok(_)) => Some(format!(", although there is a definition {name}: it is not served, and may hold some")),
+        Ok(Err(kube::Error::Api(status))) if status.code == 404 => None,
+        Ok(Err(error)) => Some(format!("; whether there is a definition {name} cannot be read: {}", in_words(&error))),
+        Err(_) => Some(format!("; whether there is a definition {name} was not answered")),
+    }
 }

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use kube::{Api, Client, api::GroupVersionKind, discovery::ApiResource};
+use kube::{
+    Api, Client,
+    api::{DynamicObject, GroupVersionKind},
+    discovery::ApiResource,
+};
 use tokio::sync::watch::Sender;
 
 use super::watched_object::WatchedObject;
@@ -84,6 +88,18 @@ impl Watch {
             Self::Policy => ("cascade-guard.io", "v1alpha1", "GuardPolicy", "guardpolicies"),
         };
         ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural)
+    }
+
+    /// The name of the definition without which the API server knows no such kind; `None` for kinds of its own.
+    pub(super) fn definition(self) -> Option<String> {
+        let resource = self.resource();
+        let is_custom = matches!(self, Self::Applications | Self::ApplicationSets | Self::Projects | Self::Policy);
+        is_custom.then(|| format!("{}.{}", resource.plural, resource.group))
+    }
+
+    /// Access to definitions.
+    pub(super) fn definitions(client: Client) -> Api<DynamicObject> {
+        Api::all_with(client, &Self::Definitions.resource())
     }
 
     /// What the API server is asked to leave out: by label, by field.
