@@ -208,9 +208,9 @@ macro_rules! with_rules {
                 }
                 policy, "policy" {
                     key: [],
-                    summary: "A GuardPolicy that cannot be applied is not stored",
-                    operations: [Create, Update],
-                    checks: [UNUSABLE ""],
+                    summary: "A GuardPolicy that cannot be applied is not stored, and one that is in force is not deleted in silence",
+                    operations: [Create, Update, Delete],
+                    checks: [UNUSABLE "", DELETED "deleted"],
                 }
             }
         }

@@ -88,6 +88,11 @@ pub fn own_rights() -> [ObjectRef; 3] {
     [ObjectRef::new("", "ServiceAccount", OWN_NAMESPACE, OWN_NAME), binding(OWN_NAME), binding("cascade-guard-reader")]
 }
 
+/// The object that tells the API server when to ask the guard.
+pub fn own_configuration() -> ObjectRef {
+    ObjectRef::new("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", "", OWN_NAME)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,16 +1,18 @@
-//! `policy`: a GuardPolicy that cannot be applied is not stored.
+//! `policy`: a GuardPolicy that cannot be applied is not stored, and one that is in force is not deleted in silence.
 //!
 //! The schema in the cluster refuses most mistakes while somebody types; some only show when the policy is put together,
 //! and an older definition knows less than this program. A guard that restarted over a bad policy would begin with none,
 //! which is every rule in audit. So this rule has no mode: it is enforced whatever the policy in force says, and the
 //! ceiling, which is there to let deletes through in an emergency, does not reach it.
 
+mod deleted;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Context, Rule};
 use crate::{
-    admission::{Object, Request},
+    admission::{Object, Operation, Request},
     catalog::{
         RuleMeta,
         policy::{META, UNUSABLE},
@@ -29,21 +31,25 @@ impl Rule for UsablePolicy {
         &META
     }
 
-    /// The status is the guard's own to write.
+    /// The status is the guard's own to write. A policy may go with whatever is deleted.
     fn applies(&self, request: &Request<'_>) -> bool {
-        request.target.kind.is(POLICY_GROUP, POLICY_KIND) && request.sub_resource.is_empty()
+        request.sub_resource.is_empty()
+            && (request.target.kind.is(POLICY_GROUP, POLICY_KIND) || request.operation == Operation::Delete)
     }
 
     fn needs_inventory(&self) -> bool {
         false
     }
 
-    /// Everything stands in the request.
+    /// Everything about a policy that is written stands in the request.
     fn when_overdue(&self, cx: &Context<'_>, findings: &mut Vec<Finding>) {
         self.check(cx, &mut Facts::closed("there was no time left"), findings);
     }
 
-    fn check(&self, cx: &Context<'_>, _: &mut Facts, findings: &mut Vec<Finding>) {
+    fn check(&self, cx: &Context<'_>, facts: &mut Facts, findings: &mut Vec<Finding>) {
+        if cx.request.operation == Operation::Delete {
+            return deleted::check(cx, facts, findings);
+        }
         let Some(new) = &cx.request.object else { return };
         // A bad policy that is stored already must still take a label, or lose a finalizer.
         if cx.request.old_object.as_ref().is_some_and(|old| spec(old) == spec(new)) {
