@@ -24,6 +24,7 @@ fn app(readiness: Arc<Readiness>, log: Option<log::LogFilter>) -> Router {
         readiness,
         metrics: Arc::new(Metrics::new()),
         inventory: Arc::new(RwLock::new(Inventory::new((1, 2), "argocd", Clusters::default()))),
+        health: Arc::default(),
         stuck_after: jiff::SignedDuration::from_mins(10),
         log,
     })

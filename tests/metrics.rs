@@ -47,7 +47,12 @@ async fn everything() -> String {
     }
     metrics.set_certificate_not_after(Timestamp::now());
     metrics.set_last_event(Timestamp::now());
-    metrics.observe_inventory(&Arc::clone(&guard.inventory).read(), Timestamp::now(), SignedDuration::from_mins(10));
+    metrics.observe_inventory(
+        &Arc::clone(&guard.inventory).read(),
+        true,
+        Timestamp::now(),
+        SignedDuration::from_mins(10),
+    );
     metrics.encode()
 }
 

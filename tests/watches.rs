@@ -9,7 +9,7 @@ use std::{io, sync::Arc, time::Duration};
 
 use api::{FakeApi, Reply};
 use cascade_guard::{
-    cluster::{Cluster, Health, Kinds, SILENCE},
+    cluster::{Cluster, Health, Kinds, SILENCE, STALE_AFTER},
     state::{LivePolicy, Readiness, Requirement},
     telemetry::{Metrics, log},
 };
@@ -34,6 +34,7 @@ struct World {
     inventory: Arc<RwLock<Inventory>>,
     policy: Arc<LivePolicy>,
     readiness: Arc<Readiness>,
+    health: Arc<Health>,
     running: JoinHandle<anyhow::Result<()>>,
 }
 
@@ -49,10 +50,16 @@ impl World {
     }
 
     fn start_with(api: FakeApi, silence: Duration) -> Self {
+        Self::start_watched(api, silence, STALE_AFTER)
+    }
+
+    /// A cluster whose claims are stale after so long without a sign.
+    fn start_watched(api: FakeApi, silence: Duration, stale_after: Duration) -> Self {
         let metrics = Arc::new(Metrics::new());
         let inventory = Arc::new(RwLock::new(Inventory::new((1, 2), "argocd", Clusters::default())));
         let policy = Arc::new(LivePolicy::new(Policy::default(), Mode::Enforce, metrics.clone()));
         let readiness = Arc::new(Readiness::default());
+        let health = Arc::new(Health::new(stale_after));
         for condition in [Requirement::Policy, Requirement::Claims] {
             readiness.missing(condition, "the test has only just begun");
         }
@@ -64,11 +71,11 @@ impl World {
             watch_policy: true,
             readiness: readiness.clone(),
             metrics,
-            health: Arc::new(Health::default()),
+            health: health.clone(),
             silence,
         };
         let running = tokio::spawn(cluster.run());
-        Self { api, inventory, policy, readiness, running }
+        Self { api, inventory, policy, readiness, health, running }
     }
 
     async fn ready(api: FakeApi) -> Self {
@@ -98,7 +105,15 @@ impl World {
         let requests = self.api.requests();
         // ApplicationSets begin with the same letters.
         let of_applications = requests.iter().filter(|(path, _)| path.starts_with(&format!("{APPLICATIONS}?")));
-        of_applications.filter(|(path, _)| path.contains("watch=true") == watch && !path.contains("continue=")).count()
+        // A read of one object only asks whether anybody is there.
+        let whole = of_applications.filter(|(path, _)| !path.ends_with("limit=1") && !path.contains("limit=1&"));
+        whole.filter(|(path, _)| path.contains("watch=true") == watch && !path.contains("continue=")).count()
+    }
+
+    /// Why `/readyz` says that claims are not fresh, if it does.
+    fn not_fresh(&self) -> Option<String> {
+        let report = self.readiness.report();
+        report.into_iter().find(|(condition, _)| *condition == Requirement::FreshClaims).map(|(_, why)| why)
     }
 
     fn has(&self, name: &str) -> bool {
@@ -412,6 +427,73 @@ async fn failing_relist_takes_nothing_away() {
     world.until("it was listed again in vain", |world| world.asked(false) >= before + 2).await;
     assert!(world.has("kept"));
     assert!(world.readiness.is_ready());
+}
+
+/// Short enough to wait for, long enough for a busy machine to answer in a quarter of it.
+const SOON: Duration = Duration::from_secs(4);
+
+async fn watched_closely(api: FakeApi) -> World {
+    let world = World::start_watched(api, SILENCE, SOON);
+    world.until("it is ready", |world| world.readiness.is_ready() && world.inventory.read().is_ready()).await;
+    world.until("it is watched", |world| world.asked(true) == 1).await;
+    world
+}
+
+#[tokio::test]
+async fn quiet_cluster_is_asked_after_and_stays_fresh() {
+    let world = watched_closely(FakeApi::new()).await;
+    let begun = tokio::time::Instant::now();
+    while begun.elapsed() < SOON * 2 {
+        assert_eq!(world.health.stale_claims(), None);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(world.readiness.is_ready());
+    assert_eq!((world.asked(false), world.asked(true)), (1, 1), "nothing is listed or watched anew for that");
+}
+
+#[tokio::test]
+async fn api_server_that_is_silent_makes_claims_stale_until_it_is_heard_of() {
+    let world = watched_closely(FakeApi::new()).await;
+    for path in [APPLICATIONS, NAMESPACES] {
+        world.api.reply(path, Reply::Silence);
+        world.api.reply(&format!("{path}?watch"), Reply::Silence);
+    }
+    world.until("claims are stale", |world| world.health.stale_claims().is_some()).await;
+    world.until("readiness says so", |world| world.not_fresh().is_some()).await;
+    let why = world.not_fresh().unwrap();
+    assert!(why.contains("nothing heard of Applications since") && why.contains("not answered"), "{why}");
+    assert!(world.inventory.read().is_ready(), "what was known stays known");
+    for path in [APPLICATIONS, NAMESPACES] {
+        world.api.reply(path, Reply::list(&[]));
+        world.api.forget(&format!("{path}?watch"));
+    }
+    world.until("it is fresh again", |world| world.health.stale_claims().is_none() && world.readiness.is_ready()).await;
+}
+
+#[tokio::test]
+async fn one_kind_that_may_no_longer_be_read_makes_claims_stale() {
+    for path in [APPLICATIONS, NAMESPACES] {
+        let world = watched_closely(FakeApi::new()).await;
+        let forbidden = || Reply::failure(403, "Forbidden", "not any more");
+        world.api.reply(path, forbidden());
+        world.api.reply(&format!("{path}?watch"), forbidden());
+        world
+            .until("readiness says so", |world| world.not_fresh().is_some_and(|why| why.contains("not any more")))
+            .await;
+        world.api.reply(path, Reply::list(&[]));
+        world.api.forget(&format!("{path}?watch"));
+        world.until("it is fresh again", |world| world.readiness.is_ready()).await;
+    }
+}
+
+#[tokio::test]
+async fn reads_do_not_stand_in_for_a_watch_that_cannot_be_opened() {
+    let world = watched_closely(FakeApi::new()).await;
+    world.api.reply(&format!("{APPLICATIONS}?watch"), Reply::failure(403, "Forbidden", "no watching"));
+    world.api.end(APPLICATIONS);
+    world.until("readiness says so", |world| world.not_fresh().is_some_and(|why| why.contains("no watching"))).await;
+    world.api.forget(&format!("{APPLICATIONS}?watch"));
+    world.until("it is fresh again", |world| world.readiness.is_ready()).await;
 }
 
 #[tokio::test]

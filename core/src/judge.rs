@@ -33,12 +33,15 @@ pub struct Case<'a> {
     /// Whether everything a DELETE takes is named and read, not only what a decision hangs on: for people who look
     /// before they leap.
     pub thorough: bool,
+    /// Why the inventory may be out of date, if it may: a clause that says since when and what failed. What cascades is then
+    /// judged as if an Application whose claims are not known wanted it.
+    pub stale: Option<&'a str>,
 }
 
 impl<'a> Case<'a> {
     /// A request as the API server sends it.
     pub fn new(request: &'a Request<'a>, policy: &'a Policy, now: Timestamp) -> Self {
-        Self { request, known: None, policy, now, thorough: false }
+        Self { request, known: None, policy, now, thorough: false, stale: None }
     }
 
     fn inputs(&self, inventory: &'a Inventory) -> Inputs<'a> {
@@ -52,8 +55,8 @@ impl<'a> Case<'a> {
         deletion: Option<&'a Deletion>,
         foreseen: Option<&'a Foreseen>,
     ) -> Context<'a> {
-        let Self { request, policy, now, thorough, known: _ } = *self;
-        Context { request, inventory, policy, now, thorough, stored, deletion, foreseen }
+        let Self { request, policy, now, thorough, stale, known: _ } = *self;
+        Context { request, inventory, policy, now, thorough, stale, stored, deletion, foreseen }
     }
 }
 

@@ -15,13 +15,13 @@ use parking_lot::RwLock;
 use tokio::{net::TcpSocket, task::JoinSet};
 
 use super::{
-    arguments::PolicyArgs,
+    arguments::{PolicyArgs, duration},
     cluster_access::NO_SNAPSHOT,
     duties::{Duties, DutyArgs},
 };
 use crate::judge::Source;
 use crate::{
-    cluster::{Cluster, Health, Kinds, LiveSource, SILENCE, connect},
+    cluster::{Cluster, Health, Kinds, LiveSource, SILENCE, STALE_AFTER, connect},
     server::{
         Guard, Limits, ServerTls, Transport, admin, routes,
         shutdown::{self, Port},
@@ -64,6 +64,9 @@ pub struct Args {
     /// Context of the kubeconfig
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
+    /// When nothing has been heard of Applications or Namespaces for so long, claims count as unknown for whatever cascades
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = duration)]
+    claims_stale_after: SignedDuration,
     #[command(flatten)]
     duties: DutyArgs,
     /// After SIGTERM go on accepting for so long, while the Service stops sending requests here
@@ -95,6 +98,7 @@ async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
         snapshot,
         kubeconfig,
         context,
+        claims_stale_after,
         duties: duty_args,
         drain_seconds,
         log_filter: _,
@@ -116,6 +120,7 @@ async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
         policy,
         metrics,
         readiness,
+        health: Arc::new(Health::new(Duration::try_from(claims_stale_after).unwrap_or(STALE_AFTER))),
         log,
         stuck_after: duty_args.terminating_after,
         linger: Duration::from_secs(drain_seconds),
@@ -141,7 +146,6 @@ async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
         served.readiness.missing(Requirement::Policy, "the GuardPolicy was not read yet");
     }
     served.readiness.missing(Requirement::Claims, "nothing is listed yet");
-    let health = Arc::new(Health::default());
     let duties = Duties {
         client: client.clone(),
         kinds: kinds.clone(),
@@ -149,7 +153,7 @@ async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
         inventory: inventory.clone(),
         policy: served.policy.clone(),
         readiness: served.readiness.clone(),
-        health: health.clone(),
+        health: served.health.clone(),
         tls: served.tls.clone(),
         metrics: served.metrics.clone(),
     };
@@ -162,7 +166,7 @@ async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
         watch_policy,
         readiness: served.readiness.clone(),
         metrics: served.metrics.clone(),
-        health,
+        health: served.health.clone(),
         silence: SILENCE,
     };
     background.spawn(cluster.run());
@@ -198,6 +202,7 @@ struct Served {
     policy: Arc<LivePolicy>,
     metrics: Arc<Metrics>,
     readiness: Arc<Readiness>,
+    health: Arc<Health>,
     log: LogFilter,
     stuck_after: SignedDuration,
     linger: Duration,
@@ -212,6 +217,7 @@ impl Served {
     ) -> anyhow::Result<()> {
         let guard = Arc::new(Guard {
             inventory: inventory.clone(),
+            health: self.health.clone(),
             policy: self.policy,
             source,
             metrics: self.metrics.clone(),
@@ -228,6 +234,7 @@ impl Served {
                 readiness: self.readiness.clone(),
                 metrics: self.metrics,
                 inventory,
+                health: self.health,
                 stuck_after: self.stuck_after,
                 log: Some(self.log),
             }),

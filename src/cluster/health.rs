@@ -1,29 +1,50 @@
-//! Degradations of the guard: watches that fail, reads that are not answered, a certificate that ends soon.
+//! Degradations of the guard: claims that are not followed, watches that fail, reads that are not answered, a certificate that ends soon.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 
-use super::watch::Watch;
+use super::{
+    freshness::{self, Freshness},
+    watch::Watch,
+};
 use crate::telemetry::{Metrics, metrics::Lookup};
 
-/// A watch that was cut off is taken up again within seconds. One that has failed for this long leaves the guard with
-/// claims that may no longer be true.
+/// A watch that was cut off is taken up again within seconds. One that has failed for this long is worth an Event, also
+/// where claims do not hang on it.
 pub const STALE_AFTER: SignedDuration = SignedDuration::from_mins(5);
 /// A certificate is renewed weeks or days before its end. With this much left nobody has, and a weekend is survived.
 pub const CERTIFICATE_ENDS_WITHIN: SignedDuration = SignedDuration::from_hours(72);
 /// Fewer failed reads than this say nothing.
 const FEW_READS: u64 = 5;
 
-/// Which watches fail, since when and why. A watch that has never listed anything is not among them: then the guard is
-/// not ready.
-#[derive(Debug, Default)]
+/// Which watches fail, since when and why, and since when nothing is heard of claims. A watch that has never listed
+/// anything is not among them: then the guard is not ready.
+#[derive(Debug)]
 pub struct Health {
     failing: Mutex<BTreeMap<Watch, (Timestamp, String)>>,
+    pub(super) freshness: Freshness,
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Self::new(freshness::STALE_AFTER)
+    }
 }
 
 impl Health {
+    /// Claims are stale after so long without a sign of the API server.
+    pub fn new(stale_after: Duration) -> Self {
+        Self { failing: Mutex::default(), freshness: Freshness::new(stale_after) }
+    }
+
+    /// Why claims may be out of date, if they may. Until something has been listed they are not: the guard is not ready
+    /// then.
+    pub fn stale_claims(&self) -> Option<String> {
+        self.freshness.stale()
+    }
+
     /// Takes note that a watch fails.
     pub fn fails(&self, watch: Watch, reason: String, now: Timestamp) {
         let mut failing = self.failing.lock();
@@ -36,8 +57,12 @@ impl Health {
         self.failing.lock().remove(&watch);
     }
 
-    /// What has not been followed for so long that claims count as stale; `None` if nothing.
+    /// What has not been followed for so long that somebody should know; `None` if nothing.
     pub fn stale(&self, now: Timestamp) -> Option<String> {
+        self.stale_claims().or_else(|| self.lasting(now))
+    }
+
+    fn lasting(&self, now: Timestamp) -> Option<String> {
         let failing = self.failing.lock();
         let lasting = failing.iter().filter(|(_, (since, _))| now.duration_since(*since) >= STALE_AFTER);
         let said: Vec<String> = lasting
@@ -94,7 +119,10 @@ pub struct Degradation {
 pub fn degradations(stale: Option<String>, not_after: Timestamp, reads: Reads, now: Timestamp) -> Vec<Degradation> {
     let mut found = Vec::new();
     if let Some(why) = stale {
-        let note = format!("{why}. Deletes are judged by what was known before; see the log of cascade-guard");
+        let note = format!(
+            "{why}. What cascades is judged as if somebody else might claim it (onUnknown), anything else by what was known before; \
+             see the log of cascade-guard"
+        );
         found.push(Degradation { reason: "ClaimsStale", note });
     }
     if now.duration_until(not_after) < CERTIFICATE_ENDS_WITHIN {

@@ -19,7 +19,7 @@ use tokio::{
 
 use super::{
     Health, Kinds,
-    client::in_words,
+    failure::Failure,
     index_feed::Feed,
     watch::{Watch, WatchScope, WatchState, WatchStates},
     watched_object::WatchedObject,
@@ -35,6 +35,14 @@ const STEADY: Duration = Duration::from_secs(10);
 /// A page of Applications is held as text for a moment; the usual 500 of them may be tens of megabytes.
 const PAGE: u32 = 100;
 
+/// An open watch is looked after this often, to see whether the API server is still heard of at all.
+const LOOK: Duration = Duration::from_secs(1);
+/// An API server answers at once that it begins a watch.
+const OPENING: Duration = Duration::from_secs(15);
+
+/// What claims are made of is never tried again later than this after the last time, however long the API server is away.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
 /// Follows one watch for ever.
 pub(super) struct ListWatch {
     pub(super) watch: Watch,
@@ -47,44 +55,6 @@ pub(super) struct ListWatch {
     pub(super) health: Arc<Health>,
     pub(super) silence: Duration,
     pub(super) trouble: Option<String>,
-}
-
-/// Why a list or a watch did not do.
-enum Failure {
-    List(kube::Error),
-    Watch(kube::Error),
-    Silent(&'static str, Duration),
-    NoVersion,
-}
-
-impl Failure {
-    /// Whether only a fresh list helps: the version is too old, or an event was lost because nobody can read it.
-    fn needs_list(&self) -> bool {
-        match self {
-            Self::Watch(kube::Error::Api(status)) => status.code == 410,
-            Self::Watch(kube::Error::SerdeError(_)) => true,
-            _ => false,
-        }
-    }
-
-    fn is_no_such_kind(&self) -> bool {
-        matches!(self, Self::List(kube::Error::Api(status)) if status.code == 404)
-    }
-
-    fn is_forbidden(&self) -> bool {
-        matches!(self, Self::List(kube::Error::Api(status)) if status.code == 403)
-    }
-
-    fn in_words(&self) -> String {
-        match self {
-            Self::List(error) => format!("the list failed: {}", in_words(error)),
-            Self::Watch(error) => format!("the watch failed: {}", in_words(error)),
-            Self::Silent(what, after) => {
-                format!("the {what} failed: the API server sent nothing for {} s", after.as_secs_f64())
-            }
-            Self::NoVersion => "the API server gave no resource version".to_owned(),
-        }
-    }
 }
 
 impl ListWatch {
@@ -106,30 +76,40 @@ impl ListWatch {
     }
 
     async fn keep_up<const ONLY_METADATA: bool>(&mut self, api: &Api<WatchedObject<ONLY_METADATA>>) -> Infallible {
+        let watch = self.watch;
         let mut version: Option<String> = None;
         let mut pauses = DefaultBackoff::default();
+        let mut hurried: Option<Instant> = None;
+        self.health.freshness.open(watch, false);
         loop {
             let Some(from) = &mut version else {
                 match self.list(api).await {
                     Ok(listed) => version = Some(listed),
                     Err(failure) => {
                         self.failed(&failure).await;
-                        pause(&mut pauses).await;
+                        pause(watch, &mut pauses).await;
                     }
                 }
                 continue;
             };
             let opened = Instant::now();
-            if let Err(failure) = self.watch_from(api, from).await {
+            let followed = self.watch_from(api, from).await;
+            self.health.freshness.open(watch, false);
+            if let Err(failure) = followed {
                 self.failed(&failure).await;
                 if failure.needs_list() {
                     version = None;
+                    // Events are missing, so there is no time to lose, but only once in a while.
+                    if hurried.is_none_or(|at| at.elapsed() >= STEADY) {
+                        hurried = Some(Instant::now());
+                        continue;
+                    }
                 }
             }
             if opened.elapsed() >= STEADY {
                 pauses = DefaultBackoff::default();
             } else {
-                pause(&mut pauses).await;
+                pause(watch, &mut pauses).await;
             }
         }
     }
@@ -157,6 +137,7 @@ impl ListWatch {
                 self.feed.retain(&listed);
                 self.reached(WatchState::Synced);
                 self.metrics.set_last_event(Timestamp::now());
+                self.health.freshness.heard(self.watch);
                 self.health.delivers(self.watch);
                 return Ok(version);
             }
@@ -172,12 +153,18 @@ impl ListWatch {
     ) -> Result<(), Failure> {
         let (label_selector, field_selector) = self.watch.selectors();
         let params = WatchParams { label_selector, field_selector, ..WatchParams::default() };
-        let opened = timeout(self.silence, api.watch(&params, version)).await;
-        let opened = opened.map_err(|_| Failure::Silent("watch", self.silence))?.map_err(Failure::Watch)?;
+        let opening = OPENING.min(self.silence);
+        let opened = timeout(opening, api.watch(&params, version)).await;
+        let opened = opened.map_err(|_| Failure::Silent("watch", opening))?.map_err(Failure::Watch)?;
+        self.health.freshness.open(self.watch, true);
         let mut events = pin!(opened);
         let (mut works, mut patience) = (false, STEADY.min(self.silence));
         loop {
-            let event = match timeout(patience, events.next()).await {
+            let next = tokio::select! {
+                next = timeout(patience, events.next()) => next,
+                () = goes_stale(&self.health, self.watch) => return Err(Failure::Stale),
+            };
+            let event = match next {
                 Ok(Some(event)) => event.map_err(Failure::Watch)?,
                 Ok(None) => return Ok(()),
                 Err(_) if works || patience >= self.silence => {
@@ -208,6 +195,7 @@ impl ListWatch {
                 *version = reached;
             }
             (works, patience) = (true, self.silence);
+            self.health.freshness.heard(self.watch);
             self.works_again();
         }
     }
@@ -235,11 +223,16 @@ impl ListWatch {
                     self.trouble = Some(reason);
                 }
                 self.feed.retain(&Names::new());
+                self.health.freshness.absent(self.watch);
                 return self.reached(WatchState::Absent);
             } else {
                 // Somebody on the way answers in its place, or it is not there yet. Either way there may be some.
                 reason.push_str(", although it says that it serves this kind");
             }
+        }
+        // Why nothing is heard is told by what was tried, not by what gave rise to it.
+        if !matches!(failure, Failure::Stale) {
+            self.health.freshness.fails(self.watch, &reason);
         }
         // What was listed once stays as it was; only an absence that lasts from the beginning means that there is none.
         if self.trouble.as_ref() != Some(&reason) {
@@ -273,8 +266,19 @@ impl ListWatch {
     }
 }
 
-async fn pause(pauses: &mut DefaultBackoff) {
-    sleep(pauses.next().unwrap_or(STEADY)).await;
+/// Resolves when nothing has been heard of a watch for too long: another connection may fare better.
+async fn goes_stale(health: &Health, watch: Watch) {
+    loop {
+        sleep(LOOK).await;
+        if health.freshness.is_stale(watch) {
+            return;
+        }
+    }
+}
+
+async fn pause(watch: Watch, pauses: &mut DefaultBackoff) {
+    let pause = pauses.next().unwrap_or(STEADY);
+    sleep(if watch.is_indispensable() { pause.min(LONGEST_PAUSE) } else { pause }).await;
 }
 
 /// What there may be of a kind that is not served: a definition of that name may have objects in storage that nobody can

@@ -4,6 +4,8 @@
 mod alarm;
 mod client;
 mod discovery;
+mod failure;
+mod freshness;
 mod health;
 mod index_feed;
 mod list_watch;
@@ -19,6 +21,7 @@ pub use self::{
     alarm::Alarm,
     client::connect,
     discovery::{Kinds, Served},
+    freshness::STALE_AFTER,
     health::{Degradation, Health, degradations},
     list_watch::SILENCE,
     live_reads::LiveSource,

@@ -13,6 +13,7 @@ use tokio::{
 use super::{
     Health, Kinds,
     client::in_words,
+    freshness::Prober,
     index_feed::{ClusterNames, DefinitionFeed, Feed, InventoryFeed, PolicyFeed, SecretFeed},
     list_watch::ListWatch,
     watch::{Watch, WatchScope, WatchState, WatchStates},
@@ -87,6 +88,9 @@ impl Cluster {
             definitions: Arc::new(Notify::new()),
         };
         let mut watches = JoinSet::new();
+        let prober =
+            Prober { client: self.client.clone(), health: self.health.clone(), readiness: self.readiness.clone() };
+        watches.spawn(prober.run());
         let mut states = shared.states.subscribe();
         let mut policy_changes = self.policy.changes();
         if self.watch_policy {

@@ -14,6 +14,7 @@ use parking_lot::RwLock;
 
 use super::listener::Peer;
 use crate::{
+    cluster::Health,
     state::Readiness,
     telemetry::{
         log::LogFilter,
@@ -31,6 +32,8 @@ pub struct Admin {
     pub metrics: Arc<Metrics>,
     /// What the metrics of the claim index are taken from.
     pub inventory: Arc<RwLock<Inventory>>,
+    /// Whether it is still followed.
+    pub health: Arc<Health>,
     /// What has been terminating for this long is counted as stuck.
     pub stuck_after: SignedDuration,
     /// What `/log-filter` changes, if the process logs.
@@ -62,7 +65,8 @@ async fn readyz(State(admin): State<Admin>) -> Response {
 }
 
 async fn metrics(State(admin): State<Admin>) -> Response {
-    admin.metrics.observe_inventory(&admin.inventory.read(), Timestamp::now(), admin.stuck_after);
+    let fresh = admin.health.stale_claims().is_none();
+    admin.metrics.observe_inventory(&admin.inventory.read(), fresh, Timestamp::now(), admin.stuck_after);
     ([(header::CONTENT_TYPE, CONTENT_TYPE)], admin.metrics.encode()).into_response()
 }
 

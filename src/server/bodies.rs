@@ -9,6 +9,7 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{
     body::{Body, Bytes},
+    extract::Request,
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -19,6 +20,7 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
+use super::listener::Patience;
 use crate::telemetry::{Metrics, metrics::Refused};
 
 /// A review carries an object twice, and the API server takes objects of 3 MiB.
@@ -31,6 +33,8 @@ const BUDGET: usize = 48 << 20;
 const PIECE: usize = 1 << 10;
 /// A body that takes up room and of which nothing comes for so long is given up.
 const STALL: Duration = Duration::from_secs(3);
+/// A body that is not wanted and pauses for so long has been sent, or its sender waits for the answer.
+const PAUSE: Duration = Duration::from_secs(1);
 /// Of a body that is not wanted so much is read and thrown away, so that its sender gets to see the answer.
 const DISCARDED: usize = 16 << 20;
 
@@ -54,8 +58,10 @@ impl Bodies {
     }
 
     /// Takes in a whole body within two thirds of the time `granted`; the error is what to answer instead.
-    pub(super) async fn receive(&self, body: Body, granted: Duration) -> Result<Received, Response> {
+    pub(super) async fn receive(&self, request: Request, granted: Duration) -> Result<Received, Response> {
         let begun = Instant::now();
+        let patience = request.extensions().get::<Patience>().cloned();
+        let body = request.into_body();
         let hint = body.size_hint();
         // More than a usize can tell is more than enough.
         let declared = hint.exact().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
@@ -71,7 +77,7 @@ impl Bodies {
                 return Ok(Received { bytes: receiving.bytes, _room: None });
             }
             let wanted = pieces(declared.unwrap_or(MAX_BODY));
-            let Ok(Ok(taken)) = timeout(granted / 3, self.room.clone().acquire_many_owned(wanted)).await else {
+            let Some(taken) = self.room_for(wanted, granted / 3, patience).await else {
                 discard(receiving.body, granted / 3).await;
                 return Err(self.refuse(Refused::NoRoom));
             };
@@ -87,6 +93,17 @@ impl Bodies {
             drop(room.split(room.num_permits().saturating_sub(pieces(receiving.bytes.len()) as usize)));
         }
         Ok(Received { bytes: receiving.bytes, _room: room })
+    }
+
+    /// So many pieces of the budget, if they come free in time.
+    async fn room_for(&self, pieces: u32, wait: Duration, patience: Option<Patience>) -> Option<OwnedSemaphorePermit> {
+        if let Ok(taken) = self.room.clone().try_acquire_many_owned(pieces) {
+            return Some(taken);
+        }
+        if let Some(patience) = patience {
+            patience.put_off(wait);
+        }
+        timeout(wait, self.room.clone().acquire_many_owned(pieces)).await.ok()?.ok()
     }
 
     fn refuse(&self, refused: Refused) -> Response {
@@ -147,7 +164,7 @@ impl Receiving {
 async fn discard(mut body: Body, time: Duration) {
     let mut left = DISCARDED;
     let _ = timeout(time, async {
-        while let Some(Ok(frame)) = body.frame().await {
+        while let Ok(Some(Ok(frame))) = timeout(PAUSE, body.frame()).await {
             left = left.saturating_sub(frame.into_data().map_or(0, |data| data.len()));
             if left == 0 {
                 return;
@@ -169,14 +186,18 @@ mod tests {
         Bodies::new(Arc::new(Metrics::new()))
     }
 
-    fn of(size: usize) -> Body {
-        Body::from(vec![b' '; size])
+    fn of(size: usize) -> Request {
+        Request::new(Body::from(vec![b' '; size]))
     }
 
     /// A body of unknown length: `sent` pieces of 16 KiB, then silence if it `stalls`.
-    fn chunked(sent: usize, stalls: bool) -> Body {
+    fn chunked(sent: usize, stalls: bool) -> Request {
         let pieces = stream::iter((0..sent).map(|_| Ok::<_, std::io::Error>(Bytes::from(vec![b' '; 16 << 10]))));
-        if stalls { Body::from_stream(pieces.chain(stream::pending())) } else { Body::from_stream(pieces) }
+        Request::new(if stalls {
+            Body::from_stream(pieces.chain(stream::pending()))
+        } else {
+            Body::from_stream(pieces)
+        })
     }
 
     fn status(result: Result<Received, Response>) -> u16 {
@@ -227,7 +248,7 @@ mod tests {
     async fn too_large_is_refused_by_the_header_alone_and_by_what_comes() {
         let declared = |length: u64| {
             let body = Body::from_stream(stream::pending::<std::io::Result<Bytes>>());
-            Body::new(Declared { body, length })
+            Request::new(Body::new(Declared { body, length }))
         };
         for length in [MAX_BODY as u64 + 1, 9_000_000_000_000_000_000, u64::MAX] {
             let asked = Instant::now();

@@ -9,6 +9,7 @@ use std::{
     collections::HashMap,
     net::{IpAddr, SocketAddr},
     sync::Arc,
+    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -35,6 +36,8 @@ struct Entry {
     accepted: Instant,
     told_to_go: CancellationToken,
     phase: Mutex<Phase>,
+    /// If it is fresh by then it goes.
+    until: Mutex<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -85,9 +88,11 @@ impl Connections {
         if let Some(leaving) = leaving.and_then(|number| open.remove(&number)) {
             leaving.told_to_go.cancel();
         }
+        let now = Instant::now();
         let entry = Arc::new(Entry {
             peer,
-            accepted: Instant::now(),
+            accepted: now,
+            until: Mutex::new(now + self.limits.first),
             told_to_go: CancellationToken::new(),
             phase: Mutex::new(Phase::Fresh),
         });
@@ -106,7 +111,7 @@ impl Connections {
 }
 
 fn oldest<'e>(entries: impl Iterator<Item = (&'e u64, &'e Arc<Entry>)>) -> Option<u64> {
-    entries.min_by_key(|(_, entry)| entry.accepted).map(|(number, _)| *number)
+    entries.min_by_key(|(number, entry)| (entry.accepted, **number)).map(|(number, _)| *number)
 }
 
 /// Only when none is fresh: of the peer that has the most connections, the one that has sent nothing complete for longest.
@@ -131,14 +136,25 @@ impl Entry {
 impl Place {
     /// Resolves when the connection has to go: another needs its place, or it has been fresh for too long.
     pub(super) async fn has_to_go(&self) {
-        tokio::select! {
-            () = self.told_to_go() => {}
-            () = sleep_until(self.entry.accepted + self.all.limits.first) => {
-                if !self.entry.is_fresh() {
-                    self.told_to_go().await;
-                }
+        loop {
+            let until = *self.entry.until.lock();
+            tokio::select! {
+                () = self.told_to_go() => return,
+                () = sleep_until(until) => {}
+            }
+            if !self.entry.is_fresh() {
+                return self.told_to_go().await;
+            }
+            if *self.entry.until.lock() <= until {
+                return;
             }
         }
+    }
+
+    /// Gives a fresh connection its time anew, once `wait` is over: it is the server that makes it wait. It still goes
+    /// before that if there is no other room.
+    pub(super) fn put_off(&self, wait: Duration) {
+        *self.entry.until.lock() = Instant::now() + wait + self.all.limits.first;
     }
 
     fn told_to_go(&self) -> WaitForCancellationFuture<'_> {
@@ -192,7 +208,7 @@ mod tests {
         let other = all.place(0, peer(9)).await;
         let mut places = Vec::new();
         for number in 1..=3 {
-            tokio::time::advance(std::time::Duration::from_millis(1)).await;
+            tokio::time::advance(Duration::from_millis(1)).await;
             places.push(all.place(number, peer(1)).await);
         }
         assert_eq!(places.iter().map(is_to_go).collect::<Vec<_>>(), [true, false, false]);
@@ -221,7 +237,7 @@ mod tests {
             places.push(all.place(number, peer(from)).await);
         }
         for place in &places {
-            tokio::time::advance(std::time::Duration::from_millis(1)).await;
+            tokio::time::advance(Duration::from_millis(1)).await;
             place.asks();
             place.is_answered();
         }
@@ -251,6 +267,17 @@ mod tests {
         kept.is_answered();
         tokio::time::timeout(Limits::default().first * 2, fresh.has_to_go()).await.unwrap();
         assert!(tokio::time::timeout(Limits::default().first * 2, kept.has_to_go()).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_is_made_to_wait_has_time_afterwards() {
+        let all = connections(10, 10);
+        let place = all.place(1, peer(1)).await;
+        let (first, wait) = (Limits::default().first, Duration::from_secs(7));
+        place.put_off(wait);
+        let begun = Instant::now();
+        place.has_to_go().await;
+        assert!(begun.elapsed() >= first + wait);
     }
 
     #[tokio::test]

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use parking_lot::RwLock;
 
 use crate::{
+    cluster::Health,
     judge::{Source, judge},
     state::LivePolicy,
     telemetry::{DecisionLog, Metrics},
@@ -27,6 +28,8 @@ use cascade_guard_core::{
 pub struct Guard<S> {
     /// What the cluster looks like.
     pub inventory: Arc<RwLock<Inventory>>,
+    /// Whether it is still followed.
+    pub health: Arc<Health>,
     /// What the user configured.
     pub policy: Arc<LivePolicy>,
     /// Who answers what the inventory does not know.
@@ -84,8 +87,9 @@ impl<S: Source> Guard<S> {
     async fn judge(&self, request: &Request<'_>, arrival: Arrival<'_>) -> Vec<u8> {
         let policy = self.policy.load();
         let time_left = || arrival.reads.saturating_sub(arrival.at.elapsed());
-        let decision =
-            judge(Case::new(request, &policy, (self.clock)()), &*self.inventory, &self.source, time_left).await;
+        let stale = self.health.stale_claims();
+        let case = Case { stale: stale.as_deref(), ..Case::new(request, &policy, (self.clock)()) };
+        let decision = judge(case, &*self.inventory, &self.source, time_left).await;
         let answer = encode(&request.uid, &render(&decision, request));
         let took = arrival.at.elapsed();
         self.metrics.count_decision(request.operation, request.dry_run, &decision);

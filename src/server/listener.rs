@@ -86,6 +86,17 @@ pub enum Transport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer(pub SocketAddr);
 
+/// What a handler puts into effect that makes a request wait before it has read its body.
+#[derive(Clone, Debug)]
+pub(super) struct Patience(Arc<Place>);
+
+impl Patience {
+    /// The connection will be waiting for the server for so long, and is not to be dropped for that.
+    pub(super) fn put_off(&self, wait: Duration) {
+        self.0.put_off(wait);
+    }
+}
+
 /// Serves `app` until `stop` is cancelled, then lets requests in progress end.
 pub async fn serve(listener: TcpListener, transport: Transport, app: Router, limits: Limits, stop: CancellationToken) {
     let connections = Connections::new(limits);
@@ -171,6 +182,7 @@ impl Connection {
             let (place, app) = (place.clone(), app.clone());
             let mut request = request.map(|body| Body::new(Noticed::new(body, place.clone())));
             request.extensions_mut().insert(peer);
+            request.extensions_mut().insert(Patience(place.clone()));
             async move {
                 let answer = app.oneshot(request).await;
                 place.is_answered();

@@ -50,7 +50,7 @@ async fn validate<S: Source + Send + 'static>(
         return (StatusCode::UNSUPPORTED_MEDIA_TYPE, "an AdmissionReview comes as application/json\n").into_response();
     }
     let path = request.uri().path().to_owned();
-    let body = match bodies.receive(request.into_body(), granted).await {
+    let body = match bodies.receive(request, granted).await {
         Ok(body) => body,
         Err(refusal) => return refusal,
     };

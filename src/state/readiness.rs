@@ -14,6 +14,8 @@ pub enum Requirement {
     Policy,
     /// Everything that claims are judged by has been listed.
     Claims,
+    /// They have been followed until a moment ago.
+    FreshClaims,
     /// The process is to go on running.
     Running,
 }
@@ -25,6 +27,7 @@ impl Requirement {
             Self::Certificate => "certificate",
             Self::Policy => "policy",
             Self::Claims => "claims",
+            Self::FreshClaims => "fresh claims",
             Self::Running => "running",
         }
     }

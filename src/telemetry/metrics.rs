@@ -232,7 +232,7 @@ impl Metrics {
         );
         registry.register(
             "claim_index_ready",
-            "Whether everything has been listed, so that deletes can be judged",
+            "Whether everything has been listed and is still followed, so that deletes can be judged",
             self.ready.clone(),
         );
         registry.register("live_lookups", "Reads of the live cluster for a decision", self.lookups.clone());
@@ -347,8 +347,8 @@ impl Metrics {
         self.last_event.set(at.as_duration().as_secs_f64());
     }
 
-    /// Takes over what the inventory says of itself. What has been terminating for `stuck_after` is counted as such.
-    pub fn observe_inventory(&self, inventory: &Inventory, now: Timestamp, stuck_after: SignedDuration) {
+    /// Takes over what the inventory says of itself, and whether it is `fresh`, that is still followed. What has been terminating for `stuck_after` is counted as such.
+    pub fn observe_inventory(&self, inventory: &Inventory, fresh: bool, now: Timestamp, stuck_after: SignedDuration) {
         let mut applications = 0;
         let mut began: [Vec<Timestamp>; 3] = Default::default();
         for (_, app) in inventory.applications() {
@@ -359,7 +359,7 @@ impl Metrics {
         began[2].extend(inventory.appsets().filter_map(|set| set.meta.deletion_timestamp));
         self.applications.set(applications);
         self.claims.set(i64::try_from(inventory.claims().len()).unwrap_or(i64::MAX));
-        self.ready.set(i64::from(inventory.is_ready()));
+        self.ready.set(i64::from(inventory.is_ready() && fresh));
         self.largest_burst.set(i64::try_from(inventory.largest_burst(now)).unwrap_or(i64::MAX));
         for (kind, began) in TERMINATING_KINDS.into_iter().zip(began) {
             self.observe_terminating(kind, &began, now, stuck_after);

@@ -116,6 +116,11 @@ impl FakeApi {
         self.state.replies.lock().unwrap().insert(path.to_owned(), reply);
     }
 
+    /// Takes back what was said about a path.
+    pub fn forget(&self, path: &str) {
+        self.state.replies.lock().unwrap().remove(path);
+    }
+
     /// Holds every answer back until the gate is notified for each.
     pub fn hold(&self) -> Arc<Notify> {
         let gate = Arc::new(Notify::new());

@@ -38,6 +38,7 @@ pub fn guard(mode: &str) -> Guard<Nothing> {
     inventory.set_ready(true);
     Guard {
         inventory: Arc::new(RwLock::new(inventory)),
+        health: Arc::default(),
         policy: Arc::new(LivePolicy::new(policy, Mode::Enforce, metrics.clone())),
         source: Nothing,
         metrics,

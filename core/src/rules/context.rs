@@ -34,6 +34,8 @@ pub struct Context<'a> {
     pub now: Timestamp,
     /// Whether everything is named and read, not only what a decision hangs on.
     pub thorough: bool,
+    /// Why claims may be out of date, if they may: a clause that says since when and what failed.
+    pub stale: Option<&'a str>,
     /// The object as it is stored now, if there is one.
     pub stored: Option<&'a Stored<'a>>,
     /// What the DELETE means and takes along; `None` for other operations and for objects that do not exist.

@@ -1,6 +1,7 @@
 //! `shared-claim`: a delete must not take what another Application still claims.
 
 mod burst;
+mod stale;
 mod unclaimed;
 mod ways_out;
 
@@ -54,6 +55,7 @@ impl Rule for SharedClaim {
         findings.extend(unwanted.into_iter().map(|finding| in_its_own_scopes(deletion, finding)));
         too_large(deletion, findings);
         unreadable(cx, deletion, findings);
+        stale::check(cx, deletion, findings);
         if deletion.root {
             if !is_of_others(cx, deletion) {
                 unknown_claimants(cx, deletion, findings);

@@ -70,6 +70,21 @@ pub fn review(
     render(&decision, &admission::decode(body.as_bytes()).unwrap())
 }
 
+/// The answer to a request while the inventory may be out of date.
+pub fn review_while_stale(
+    request: &Value,
+    snapshot: &Snapshot,
+    inventory: &Inventory,
+    policy: &Policy,
+    now: Timestamp,
+    why: &str,
+) -> Response {
+    let body = body_of(request);
+    let request = admission::decode(body.as_bytes()).unwrap();
+    let case = Case { stale: Some(why), ..Case::new(&request, policy, now) };
+    render(&judge_at_hand(case, inventory, snapshot).decision, &request)
+}
+
 /// What becomes of one request, before it is put into words.
 pub fn decide(
     request: &Value,

@@ -8,7 +8,7 @@ use cascade_guard_core::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{review, snapshot};
+use crate::support::{review, review_while_stale, snapshot};
 
 pub const CONTROLLER: &str = "system:serviceaccount:argocd:argocd-application-controller";
 pub const SERVER: &str = "system:serviceaccount:argocd:argocd-server";
@@ -126,6 +126,7 @@ pub struct World {
     objects: Vec<Value>,
     policy: RefCell<Policy>,
     ready: bool,
+    stale: Option<&'static str>,
 }
 
 impl World {
@@ -134,7 +135,7 @@ impl World {
     pub fn new(objects: impl IntoIterator<Item = Value>) -> Self {
         let mut objects: Vec<Value> = objects.into_iter().collect();
         mark_children(&mut objects);
-        Self { objects, policy: RefCell::new(strict()), ready: true }
+        Self { objects, policy: RefCell::new(strict()), ready: true, stale: None }
     }
 
     /// The same under another policy.
@@ -146,6 +147,11 @@ impl World {
     /// The same before everything was listed.
     pub fn not_ready(self) -> Self {
         Self { ready: false, ..self }
+    }
+
+    /// The same while nothing is heard of it, for this reason.
+    pub fn stale(self, why: &'static str) -> Self {
+        Self { stale: Some(why), ..self }
     }
 
     /// The stored object that a text names.
@@ -175,7 +181,11 @@ impl World {
         let policy = self.policy.borrow();
         let mut inventory = world.inventory(&policy, (11, 12));
         inventory.set_ready(self.ready);
-        review(&request, &world, &inventory, &policy, NOW.parse().unwrap())
+        let now = NOW.parse().unwrap();
+        match self.stale {
+            None => review(&request, &world, &inventory, &policy, now),
+            Some(why) => review_while_stale(&request, &world, &inventory, &policy, now, why),
+        }
     }
 }
 

@@ -102,6 +102,7 @@ impl Server {
         let inventory = Arc::new(RwLock::new(world.inventory(&policy, (0, 0))));
         let guard = Arc::new(Guard {
             inventory: inventory.clone(),
+            health: Arc::default(),
             policy: Arc::new(LivePolicy::new(policy, Mode::Enforce, metrics.clone())),
             source: world,
             metrics: metrics.clone(),
@@ -116,6 +117,7 @@ impl Server {
                 readiness: readiness.clone(),
                 metrics,
                 inventory,
+                health: Arc::default(),
                 stuck_after: SignedDuration::ZERO,
                 log: None,
             }),
