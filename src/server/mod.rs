@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod guard;
+pub mod lanes;
 pub mod listener;
 pub mod routes;
 pub mod shutdown;
@@ -9,6 +10,7 @@ pub mod tls;
 
 pub use self::{
     guard::Guard,
+    lanes::{Lanes, Pace},
     listener::{Limits, Transport},
     tls::ServerTls,
 };

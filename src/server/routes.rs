@@ -53,10 +53,7 @@ async fn validate<S: Source + Send + 'static>(State(guard): State<Arc<Guard<S>>>
         Ok(Err(rejection)) => return rejection.into_response(),
         Err(_) => return (StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time\n").into_response(),
     };
-    // A part of the time is kept for the way back: an answer in time that says what could not be read is worth more
-    // than a complete one that comes too late.
-    let arrival = Arrival { path: &path, at, reads: granted.mul_f64(0.8) };
-    match guard.answer(&body, arrival).await {
+    match guard.answer(body, Arrival { path, at, granted }).await {
         Ok(answer) => ([(header::CONTENT_TYPE, "application/json")], answer).into_response(),
         Err(NotAReview(reason)) => (StatusCode::BAD_REQUEST, format!("{reason}\n")).into_response(),
     }
