@@ -56,12 +56,6 @@ impl View for Inventory {
     }
 }
 
-impl View for parking_lot::RwLock<Inventory> {
-    fn with<T>(&self, read: impl FnOnce(&Inventory) -> T) -> T {
-        read(&self.read())
-    }
-}
-
 /// Judges a case. `time_left` tells at any moment how long reads may still take.
 pub async fn judge(
     case: Case<'_>,

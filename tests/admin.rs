@@ -11,19 +11,18 @@ use axum::{
 };
 use cascade_guard::{
     server::{admin, listener::Peer},
-    state::{Readiness, Requirement},
+    state::{LiveInventory, Readiness, Requirement},
     telemetry::{Metrics, log},
 };
 use cascade_guard_core::{argo::Clusters, inventory::Inventory};
 use http_body_util::BodyExt;
-use parking_lot::RwLock;
 use tower::ServiceExt;
 
 fn app(readiness: Arc<Readiness>, log: Option<log::LogFilter>) -> Router {
     admin::router(admin::Admin {
         readiness,
         metrics: Arc::new(Metrics::new()),
-        inventory: Arc::new(RwLock::new(Inventory::new((1, 2), "argocd", Clusters::default()))),
+        inventory: Arc::new(LiveInventory::new(Inventory::new((1, 2), "argocd", Clusters::default()))),
         health: Arc::default(),
         stuck_after: jiff::SignedDuration::from_mins(10),
         log,

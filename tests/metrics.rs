@@ -25,15 +25,15 @@ fn labels(line: &str) -> Vec<(String, String)> {
 
 /// Everything that can set a metric, so that every label shows.
 async fn everything() -> String {
-    let guard = guard("enforce");
+    let guard = Arc::new(guard("enforce"));
     for operation in ["CREATE", "UPDATE", "DELETE", "CONNECT", "NONSENSE"] {
         let body = review("a-user-and-an-object-must-not-show", operation).to_string();
         let arrival = cascade_guard::server::guard::Arrival {
-            path: "/validate",
+            path: "/validate".to_owned(),
             at: std::time::Instant::now(),
-            reads: Duration::from_secs(1),
+            granted: Duration::from_secs(1),
         };
-        let _ = guard.answer(body.as_bytes(), arrival).await;
+        let _ = guard.answer(body.into(), arrival).await;
     }
     let metrics = guard.metrics.clone();
     metrics.count_decision(Operation::Delete, true, &Decision::default());

@@ -10,7 +10,7 @@ use std::{io, sync::Arc, time::Duration};
 use api::{FakeApi, Reply};
 use cascade_guard::{
     cluster::{Cluster, Health, Kinds, SILENCE, STALE_AFTER},
-    state::{LivePolicy, Readiness, Requirement},
+    state::{LiveInventory, LivePolicy, Readiness, Requirement},
     telemetry::{Metrics, log},
 };
 use cascade_guard_core::{
@@ -19,7 +19,7 @@ use cascade_guard_core::{
     object::ObjectRef,
     policy::{Mode, Policy, RuleKey},
 };
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 struct World {
     api: FakeApi,
-    inventory: Arc<RwLock<Inventory>>,
+    inventory: Arc<LiveInventory>,
     policy: Arc<LivePolicy>,
     readiness: Arc<Readiness>,
     health: Arc<Health>,
@@ -56,7 +56,7 @@ impl World {
     /// A cluster whose claims are stale after so long without a sign.
     fn start_watched(api: FakeApi, silence: Duration, stale_after: Duration) -> Self {
         let metrics = Arc::new(Metrics::new());
-        let inventory = Arc::new(RwLock::new(Inventory::new((1, 2), "argocd", Clusters::default())));
+        let inventory = Arc::new(LiveInventory::new(Inventory::new((1, 2), "argocd", Clusters::default())));
         let policy = Arc::new(LivePolicy::new(Policy::default(), Mode::Enforce, metrics.clone()));
         let readiness = Arc::new(Readiness::default());
         let health = Arc::new(Health::new(stale_after));

@@ -4,17 +4,16 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::SignedDuration;
 use kube::Client;
-use parking_lot::RwLock;
 use tokio::task::JoinSet;
 
 use super::arguments::duration;
 use crate::{
     cluster::{Alarm, Health, Kinds, LiveSource, StatusWriter, StuckWatch, reports::Reporter},
     server::ServerTls,
-    state::{LivePolicy, Readiness},
+    state::{LiveInventory, LivePolicy, Readiness},
     telemetry::Metrics,
 };
-use cascade_guard_core::{inventory::Inventory, object::GroupKind};
+use cascade_guard_core::object::GroupKind;
 
 /// Arguments of the background tasks.
 #[derive(Clone, Debug, clap::Args)]
@@ -44,7 +43,7 @@ pub struct Duties {
     /// Reads of the cluster.
     pub source: LiveSource,
     /// What Applications claim.
-    pub inventory: Arc<RwLock<Inventory>>,
+    pub inventory: Arc<LiveInventory>,
     /// The policy in force.
     pub policy: Arc<LivePolicy>,
     /// Whether reviews can be judged.

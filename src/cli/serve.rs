@@ -11,7 +11,6 @@ use std::{
 
 use anyhow::Context as _;
 use jiff::{SignedDuration, Timestamp};
-use parking_lot::RwLock;
 use tokio::{net::TcpSocket, task::JoinSet};
 
 use super::{
@@ -23,11 +22,11 @@ use crate::judge::Source;
 use crate::{
     cluster::{Cluster, Health, Kinds, LiveSource, SILENCE, STALE_AFTER, connect},
     server::{
-        Guard, Limits, ServerTls, Transport, admin, routes,
+        Guard, Lanes, Limits, ServerTls, Transport, admin, routes,
         shutdown::{self, Port},
         tls::TlsFiles,
     },
-    state::{LivePolicy, POLL_INTERVAL, Readiness, Requirement, WatchedFiles},
+    state::{LiveInventory, LivePolicy, POLL_INTERVAL, Readiness, Requirement, WatchedFiles},
     telemetry::{
         DecisionLog, Metrics, decisions,
         log::{self, DEFAULT_FILTER, LogFilter},
@@ -134,11 +133,11 @@ async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
         for (_, app) in inventory.applications().filter(|(_, app)| app.is_unreadable()) {
             tracing::error!(application = app.path(), "an Application cannot be decoded; its list is not believed");
         }
-        return served.run(Arc::new(RwLock::new(inventory)), snapshot, background).await;
+        return served.run(Arc::new(LiveInventory::new(inventory)), snapshot, background).await;
     }
     let client = connect(kubeconfig.as_deref(), context.as_deref()).await.context(NO_SNAPSHOT)?;
     let argocd = served.policy.load().spec.argocd.namespace.clone();
-    let inventory = Arc::new(RwLock::new(Inventory::new(fingerprint_keys(), &argocd, Clusters::default())));
+    let inventory = Arc::new(LiveInventory::new(Inventory::new(fingerprint_keys(), &argocd, Clusters::default())));
     let kinds = Arc::new(Kinds::default());
     let source = LiveSource::new(client.clone(), kinds.clone(), served.metrics.clone());
     let watch_policy = policy_args.policy.is_none();
@@ -211,7 +210,7 @@ struct Served {
 impl Served {
     async fn run<S: Source + Send + 'static>(
         self,
-        inventory: Arc<RwLock<Inventory>>,
+        inventory: Arc<LiveInventory>,
         source: S,
         mut background: JoinSet<anyhow::Result<()>>,
     ) -> anyhow::Result<()> {
@@ -220,6 +219,7 @@ impl Served {
             health: self.health.clone(),
             policy: self.policy,
             source,
+            lanes: Lanes::default(),
             metrics: self.metrics.clone(),
             decisions: DecisionLog::default(),
             clock: Timestamp::now,

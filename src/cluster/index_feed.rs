@@ -2,19 +2,19 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use tokio::sync::Notify;
 
 use super::watch::Watch;
-use crate::state::LivePolicy;
+use crate::state::{LiveInventory, LivePolicy};
 use cascade_guard_core::{
     argo::{
         Application, Clusters,
         config::{application_namespaces, cluster_secret, sync_accounts, tracking_settings},
         partial,
     },
-    inventory::{AppSet, Inventory, Names, Project, Served},
+    inventory::{AppSet, Names, Project, Served},
     object::ObjectMeta,
     policy::{Observed, Policy},
 };
@@ -54,7 +54,7 @@ fn not_decoded(watch: Watch, namespace: &str, name: &str, error: &serde_json::Er
 /// Objects that go into the inventory as they are.
 pub(super) struct InventoryFeed {
     pub(super) watch: Watch,
-    pub(super) inventory: Arc<RwLock<Inventory>>,
+    pub(super) inventory: Arc<LiveInventory>,
     pub(super) policy: Arc<LivePolicy>,
 }
 
@@ -133,7 +133,7 @@ impl Feed for InventoryFeed {
 
 /// Which names and URLs mean one cluster: by the policy, and by Argo CD's cluster Secrets.
 pub(super) struct ClusterNames {
-    pub(super) inventory: Arc<RwLock<Inventory>>,
+    pub(super) inventory: Arc<LiveInventory>,
     pub(super) policy: Arc<LivePolicy>,
     pub(super) secrets: Mutex<BTreeMap<(String, String), (String, String)>>,
 }

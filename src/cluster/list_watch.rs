@@ -19,6 +19,7 @@ use tokio::{
 
 use super::{
     Health, Kinds,
+    client::in_words,
     failure::Failure,
     index_feed::Feed,
     watch::{Watch, WatchScope, WatchState, WatchStates},

@@ -8,13 +8,12 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use parking_lot::RwLock;
 use tokio::time::{Instant, sleep};
 
 use super::LiveSource;
 use crate::{
     audit::{AuditInput, Options, Stuck, metadata_of, terminating},
-    state::LivePolicy,
+    state::{LiveInventory, LivePolicy},
     telemetry::Metrics,
 };
 use cascade_guard_core::{
@@ -34,7 +33,7 @@ pub struct StuckWatch {
     /// Reads of the cluster.
     pub source: LiveSource,
     /// The Namespaces, Applications and ApplicationSets that are known.
-    pub inventory: Arc<RwLock<Inventory>>,
+    pub inventory: Arc<LiveInventory>,
     /// Needed to tell what holds an object.
     pub policy: Arc<LivePolicy>,
     /// Where further kinds are counted.

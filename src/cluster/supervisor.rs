@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use kube::Client;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use tokio::{
     sync::{Notify, watch},
     task::JoinSet,
@@ -19,13 +19,10 @@ use super::{
     watch::{Watch, WatchScope, WatchState, WatchStates},
 };
 use crate::{
-    state::{LivePolicy, Readiness, Requirement},
+    state::{LiveInventory, LivePolicy, Readiness, Requirement},
     telemetry::Metrics,
 };
-use cascade_guard_core::{
-    inventory::Inventory,
-    object::{ARGO_GROUP, GroupKind},
-};
+use cascade_guard_core::object::{ARGO_GROUP, GroupKind};
 
 /// The wait between a changed definition and discovery. A new kind is served a moment after its definition was stored,
 /// and definitions often change together.
@@ -43,7 +40,7 @@ pub struct Cluster {
     /// What the API server serves.
     pub kinds: Arc<Kinds>,
     /// The inventory to feed.
-    pub inventory: Arc<RwLock<Inventory>>,
+    pub inventory: Arc<LiveInventory>,
     /// What decides which Applications count; fed as well if `watch_policy` is set.
     pub policy: Arc<LivePolicy>,
     /// Whether the GuardPolicy of the cluster counts. If not, a policy file takes its place.

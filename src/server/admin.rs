@@ -10,18 +10,16 @@ use axum::{
     routing::get,
 };
 use jiff::{SignedDuration, Timestamp};
-use parking_lot::RwLock;
 
 use super::listener::Peer;
 use crate::{
     cluster::Health,
-    state::Readiness,
+    state::{LiveInventory, Readiness},
     telemetry::{
         log::LogFilter,
         metrics::{CONTENT_TYPE, Metrics},
     },
 };
-use cascade_guard_core::inventory::Inventory;
 
 /// What the plain port tells.
 #[derive(Clone, Debug)]
@@ -31,7 +29,7 @@ pub struct Admin {
     /// What `/metrics` tells.
     pub metrics: Arc<Metrics>,
     /// What the metrics of the claim index are taken from.
-    pub inventory: Arc<RwLock<Inventory>>,
+    pub inventory: Arc<LiveInventory>,
     /// Whether it is still followed.
     pub health: Arc<Health>,
     /// What has been terminating for this long is counted as stuck.

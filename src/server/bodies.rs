@@ -48,8 +48,14 @@ pub(super) struct Bodies {
 /// A whole body. It takes up room until it is dropped.
 #[derive(Debug)]
 pub(super) struct Received {
-    pub(super) bytes: Vec<u8>,
+    bytes: Vec<u8>,
     _room: Option<OwnedSemaphorePermit>,
+}
+
+impl AsRef<[u8]> for Received {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 impl Bodies {

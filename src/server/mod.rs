@@ -4,6 +4,7 @@ pub mod admin;
 mod bodies;
 mod connections;
 pub mod guard;
+pub mod lanes;
 pub mod listener;
 pub mod routes;
 pub mod shutdown;
@@ -11,6 +12,7 @@ pub mod tls;
 
 pub use self::{
     guard::Guard,
+    lanes::{Lanes, Pace},
     listener::{Limits, Transport},
     tls::ServerTls,
 };

@@ -8,6 +8,7 @@ use std::{
 
 use axum::{
     Router,
+    body::Bytes,
     extract::{Request, State},
     http::{HeaderMap, Method, StatusCode, Uri, header},
     response::{IntoResponse, Response},
@@ -54,10 +55,7 @@ async fn validate<S: Source + Send + 'static>(
         Ok(body) => body,
         Err(refusal) => return refusal,
     };
-    // A part of the time is kept for the way back: an answer in time that says what could not be read is worth more
-    // than a complete one that comes too late.
-    let arrival = Arrival { path: &path, at, reads: granted.mul_f64(0.8) };
-    match guard.answer(&body.bytes, arrival).await {
+    match guard.answer(Bytes::from_owner(body), Arrival { path, at, granted }).await {
         Ok(answer) => ([(header::CONTENT_TYPE, "application/json")], answer).into_response(),
         Err(NotAReview(reason)) => (StatusCode::BAD_REQUEST, format!("{reason}\n")).into_response(),
     }

@@ -2,6 +2,7 @@
 
 use std::{io, pin::pin, time::Duration};
 
+use anyhow::Context as _;
 use axum::{
     Router,
     http::{HeaderValue, header},
@@ -11,6 +12,7 @@ use axum::{
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
+    sync::oneshot,
     task::JoinSet,
 };
 use tokio_util::sync::CancellationToken;
@@ -64,7 +66,7 @@ pub async fn run(
         let app = until_leaving(port.app, leaving.clone());
         tokio::spawn(serve(port.listener, port.transport, app, port.limits, stop.clone()))
     };
-    let mut admin = start(admin, &stop_admin);
+    let mut admin = aside(admin, leaving.clone(), stop_admin.clone())?;
     let mut serving = pin!(async {
         let port = tokio::select! {
             port = webhook => port?,
@@ -89,9 +91,30 @@ pub async fn run(
     serving.await?;
     // Probes and metrics are there to the very end.
     stop_admin.cancel();
-    admin.await?;
+    admin.await.context("the plain port broke down")?;
     tracing::info!("drained");
     Ok(())
+}
+
+/// Serves a port on a thread and a runtime of its own, so that it answers whatever the other one is busy with: a probe that
+/// is not answered has the process killed. The result resolves when it is no longer served.
+fn aside(port: Port, leaving: CancellationToken, stop: CancellationToken) -> anyhow::Result<oneshot::Receiver<()>> {
+    // A socket belongs to the runtime that it was made in.
+    let listener = port.listener.into_std()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (ended, end) = oneshot::channel();
+    std::thread::Builder::new().name("plain-port".to_owned()).spawn(move || {
+        runtime.block_on(async {
+            match TcpListener::from_std(listener) {
+                Ok(listener) => {
+                    serve(listener, port.transport, until_leaving(port.app, leaving), port.limits, stop).await
+                }
+                Err(error) => tracing::error!(%error, "the plain port cannot be served"),
+            }
+        });
+        let _ = ended.send(());
+    })?;
+    Ok(end)
 }
 
 /// From the moment on that the process is about to end, every answer asks the client to close its connection: the API

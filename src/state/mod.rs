@@ -2,11 +2,13 @@
 //!
 //! Watches of the cluster and followers of files change this state; the server and background tasks read it.
 
+mod live_inventory;
 mod live_policy;
 mod readiness;
 mod watched_files;
 
 pub use self::{
+    live_inventory::LiveInventory,
     live_policy::LivePolicy,
     readiness::{Readiness, Requirement},
     watched_files::{FileError, POLL_INTERVAL, WatchedFiles},

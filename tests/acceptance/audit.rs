@@ -348,7 +348,7 @@ fn many_deletes_judged_together_are_judged_as_one_by_one() {
     objects.push(app("third", lists));
     let (world, policy) = (snapshot(&objects), enforcing());
     let together = audited(&world, &policy, now()).audit.refusals;
-    let changing = parking_lot::RwLock::new(world.inventory(&policy, (7, 8)));
+    let changing = cascade_guard::state::LiveInventory::new(world.inventory(&policy, (7, 8)));
     let subjects = world.subjects();
     let around = audit::AuditInput { view: &changing, source: &world, policy: &policy, now: now(), objects: &subjects };
     let one_by_one = futures::executor::block_on(audit::scan(&around, &audit::Options::default(), &|_| {})).refusals;

@@ -6,8 +6,8 @@ use std::{sync::Arc, time::Duration};
 
 use cascade_guard::judge::Source;
 use cascade_guard::{
-    server::Guard,
-    state::LivePolicy,
+    server::{Guard, Lanes},
+    state::{LiveInventory, LivePolicy},
     telemetry::{DecisionLog, Metrics},
 };
 use cascade_guard_core::{
@@ -17,7 +17,6 @@ use cascade_guard_core::{
     policy::{Mode, Policy},
 };
 use jiff::Timestamp;
-use parking_lot::RwLock;
 use serde_json::{Value, json};
 
 /// A source that knows nothing.
@@ -37,10 +36,11 @@ pub fn guard(mode: &str) -> Guard<Nothing> {
     let mut inventory = Inventory::new((1, 2), "argocd", Clusters::default());
     inventory.set_ready(true);
     Guard {
-        inventory: Arc::new(RwLock::new(inventory)),
+        inventory: Arc::new(LiveInventory::new(inventory)),
         health: Arc::default(),
         policy: Arc::new(LivePolicy::new(policy, Mode::Enforce, metrics.clone())),
         source: Nothing,
+        lanes: Lanes::default(),
         metrics,
         decisions: DecisionLog::default(),
         clock: Timestamp::now,

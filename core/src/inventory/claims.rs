@@ -3,11 +3,12 @@
 //! Owners are small numbers and objects are fingerprints, so a claim costs tens of bytes. An Application's own claims are
 //! kept beside it; when it changes, only the difference touches the index.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
     AppId, ClusterId,
     key::{BuildKeyHasher, Key},
+    shared::{LargeMap, Shared, SharedList, SharedMap},
 };
 use crate::{argo::Class, object::GroupKind};
 
@@ -46,16 +47,16 @@ pub struct Bucket {
 type BucketKey = (ClusterId, Arc<GroupKind>, Arc<str>);
 
 /// The index.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ClaimIndex {
-    owners: HashMap<Key, AppId, BuildKeyHasher>,
-    shared: Vec<Vec<AppId>>,
-    free_shared: Vec<u32>,
-    buckets: Vec<Bucket>,
-    free_buckets: Vec<BucketId>,
-    places: HashMap<BucketKey, BucketId>,
-    by_namespace: HashMap<(ClusterId, Arc<str>), Vec<BucketId>>,
-    by_kind: HashMap<(ClusterId, Arc<GroupKind>), Vec<BucketId>>,
+    owners: LargeMap<Key, AppId, BuildKeyHasher>,
+    shared: SharedList<Vec<AppId>>,
+    free_shared: Shared<Vec<u32>>,
+    buckets: SharedList<Arc<Bucket>>,
+    free_buckets: Shared<Vec<BucketId>>,
+    places: SharedMap<BucketKey, BucketId>,
+    by_namespace: SharedMap<(ClusterId, Arc<str>), BTreeSet<BucketId>>,
+    by_kind: SharedMap<(ClusterId, Arc<GroupKind>), BTreeSet<BucketId>>,
     claims: usize,
 }
 
@@ -89,14 +90,14 @@ impl ClaimIndex {
 
     /// Buckets of one namespace, with the Applications that have claims there.
     pub fn in_namespace(&self, cluster: ClusterId, namespace: &str) -> impl Iterator<Item = (BucketId, &Bucket)> {
-        let ids = self.by_namespace.get(&(cluster, namespace.into())).map_or(&[][..], Vec::as_slice);
-        ids.iter().map(|id| (*id, self.bucket(*id)))
+        let ids = self.by_namespace.get(&(cluster, namespace.into()));
+        ids.into_iter().flatten().map(|id| (*id, self.bucket(*id)))
     }
 
     /// Buckets of one group and kind.
     pub fn of_kind(&self, cluster: ClusterId, kind: &GroupKind) -> impl Iterator<Item = (BucketId, &Bucket)> {
-        let ids = self.by_kind.get(&(cluster, Arc::new(kind.clone()))).map_or(&[][..], Vec::as_slice);
-        ids.iter().map(|id| (*id, self.bucket(*id)))
+        let ids = self.by_kind.get(&(cluster, Arc::new(kind.clone())));
+        ids.into_iter().flatten().map(|id| (*id, self.bucket(*id)))
     }
 
     /// The number of the bucket for this place, made if need be. It must be followed by [`Self::replace`], which counts
@@ -109,17 +110,17 @@ impl ClaimIndex {
         let (_, kind, namespace) = place.clone();
         let bucket = Bucket { cluster, kind: kind.clone(), namespace: namespace.clone(), apps: Vec::new() };
         let id = if let Some(id) = self.free_buckets.pop() {
-            self.buckets[id.0 as usize] = bucket;
+            self.buckets.set(id.0 as usize, Arc::new(bucket));
             id
         } else {
-            self.buckets.push(bucket);
+            self.buckets.push(Arc::new(bucket));
             BucketId(u32::try_from(self.buckets.len() - 1).unwrap_or(u32::MAX))
         };
         self.places.insert(place, id);
         if !namespace.is_empty() {
-            self.by_namespace.entry((cluster, namespace)).or_default().push(id);
+            self.by_namespace.entry((cluster, namespace)).or_default().insert(id);
         }
-        self.by_kind.entry((cluster, kind)).or_default().push(id);
+        self.by_kind.entry((cluster, kind)).or_default().insert(id);
         id
     }
 
@@ -164,44 +165,47 @@ impl ClaimIndex {
 
     fn add_owner(&mut self, key: Key, app: AppId) {
         self.claims += 1;
-        let Some(owner) = self.owners.get_mut(&key) else {
+        let Some(owner) = self.owners.get(&key).copied() else {
             self.owners.insert(key, app);
             return;
         };
         if owner.0 & SHARED != 0 {
-            self.shared[(owner.0 & !SHARED) as usize].push(app);
+            if let Some(list) = self.shared.get_mut((owner.0 & !SHARED) as usize) {
+                list.push(app);
+            }
             return;
         }
-        let list = vec![*owner, app];
+        let list = vec![owner, app];
         let number = if let Some(number) = self.free_shared.pop() {
-            self.shared[number as usize] = list;
+            self.shared.set(number as usize, list);
             number
         } else {
             self.shared.push(list);
             u32::try_from(self.shared.len() - 1).unwrap_or(0)
         };
-        *owner = AppId(number | SHARED);
+        self.owners.insert(key, AppId(number | SHARED));
     }
 
     fn remove_owner(&mut self, key: Key, app: AppId) {
-        let Some(owner) = self.owners.get_mut(&key) else { return };
+        let Some(owner) = self.owners.get(&key).copied() else { return };
         self.claims -= 1;
         if owner.0 & SHARED == 0 {
             self.owners.remove(&key);
             return;
         }
         let number = owner.0 & !SHARED;
-        let list = &mut self.shared[number as usize];
+        let Some(list) = self.shared.get_mut(number as usize) else { return };
         list.retain(|other| *other != app);
         if let [last] = list[..] {
-            *owner = last;
             *list = Vec::new();
             self.free_shared.push(number);
+            self.owners.insert(key, last);
         }
     }
 
     fn count(&mut self, app: AppId, id: BucketId) {
-        let apps = &mut self.buckets[id.0 as usize].apps;
+        let Some(bucket) = self.buckets.get_mut(id.0 as usize) else { return };
+        let apps = &mut Arc::make_mut(bucket).apps;
         match apps.binary_search_by_key(&app, |(other, _)| *other) {
             Ok(at) => apps[at].1 += 1,
             Err(at) => apps.insert(at, (app, 1)),
@@ -209,7 +213,8 @@ impl ClaimIndex {
     }
 
     fn discount(&mut self, app: AppId, id: BucketId) {
-        let bucket = &mut self.buckets[id.0 as usize];
+        let Some(bucket) = self.buckets.get_mut(id.0 as usize) else { return };
+        let bucket = Arc::make_mut(bucket);
         if let Ok(at) = bucket.apps.binary_search_by_key(&app, |(other, _)| *other) {
             bucket.apps[at].1 -= 1;
             if bucket.apps[at].1 == 0 {
@@ -226,9 +231,9 @@ impl ClaimIndex {
     }
 }
 
-fn forget<K: std::hash::Hash + Eq>(map: &mut HashMap<K, Vec<BucketId>>, key: &K, id: BucketId) {
+fn forget<K: std::hash::Hash + Eq + Clone>(map: &mut SharedMap<K, BTreeSet<BucketId>>, key: &K, id: BucketId) {
     if let Some(ids) = map.get_mut(key) {
-        ids.retain(|other| *other != id);
+        ids.remove(&id);
         if ids.is_empty() {
             map.remove(key);
         }

@@ -4,9 +4,9 @@
 //! (section 1.5 of the Argo CD facts): a hook that was left behind, a copy, what came after the list was made. Of a live
 //! cluster only what is watched is known here; of a snapshot everything is.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{collections::BTreeSet, sync::Arc};
 
-use super::{App, Inventory};
+use super::{App, Inventory, shared::SharedMap};
 use crate::{
     argo::{
         Marker,
@@ -17,21 +17,26 @@ use crate::{
 };
 
 /// Marked objects.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Marks {
     /// Of each object what markers are read from, and no more.
-    objects: HashMap<ObjectRef, ObjectMeta>,
+    objects: SharedMap<Arc<ObjectRef>, Arc<ObjectMeta>>,
     /// Objects whose tracking id or label names this instance; which of the two counts is decided when they are looked up.
-    by_instance: HashMap<Box<str>, BTreeSet<ObjectRef>>,
+    by_instance: SharedMap<Box<str>, BTreeSet<Arc<ObjectRef>>>,
 }
 
 impl Marks {
     fn put(&mut self, object: ObjectRef, meta: ObjectMeta) {
+        // Most events change nothing of it.
+        if self.objects.get(&object).is_some_and(|known| **known == meta) {
+            return;
+        }
         self.remove(&object);
+        let object = Arc::new(object);
         for instance in instances(&meta) {
             self.by_instance.entry(instance.into()).or_default().insert(object.clone());
         }
-        self.objects.insert(object, meta);
+        self.objects.insert(object, Arc::new(meta));
     }
 
     /// Whether all labels of this object are kept: which of them is the marker may be known only later.
@@ -84,7 +89,7 @@ impl Inventory {
     /// What decides whether a cascade passes an Application or ApplicationSet by, as it is watched: labels and annotations
     /// by which Argo CD marks and keeps objects, and owners. `None` for what is not known.
     pub fn watched_markers(&self, object: &ObjectRef) -> Option<&ObjectMeta> {
-        self.marks.objects.get(object).filter(|_| object.kind.group == ARGO_GROUP)
+        self.marks.objects.get(object).map(|meta| &**meta).filter(|_| object.kind.group == ARGO_GROUP)
     }
 
     /// Forgets the marker of an object that is gone.
@@ -98,7 +103,8 @@ impl Inventory {
     /// tracking id counts: the usual label may be any chart's.
     pub fn marked_by<'a>(&'a self, app: &'a App) -> impl Iterator<Item = &'a ObjectRef> {
         let settings = self.settings(&app.controller_namespace);
-        self.marks.by_instance.get(&app.instance).into_iter().flatten().filter(move |object| {
+        let marked = self.marks.by_instance.get(&app.instance).into_iter().flatten().map(|object| &**object);
+        marked.filter(move |object| {
             self.marks.objects.get(*object).is_some_and(|meta| {
                 meta.owner_references.is_empty()
                     && (settings.is_some() || meta.annotations.contains_key(TRACKING_ID))

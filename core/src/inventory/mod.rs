@@ -12,9 +12,13 @@ mod key;
 mod markers;
 mod relist;
 mod serving;
+mod shared;
 mod unreadable;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
 
 pub use self::{
     app::{App, Held, Running, generated_by},
@@ -24,7 +28,11 @@ pub use self::{
     relist::Names,
     serving::Served,
 };
-use self::{markers::Marks, serving::Serving};
+use self::{
+    markers::Marks,
+    serving::Serving,
+    shared::{Shared, SharedList, SharedMap},
+};
 use crate::{
     argo::{
         Application, Clusters,
@@ -57,35 +65,37 @@ pub struct Project {
 }
 
 /// Everything rules know without asking.
-#[derive(Debug)]
+///
+/// A copy costs little and shares what it holds, so that a review can go by one while events change the other.
+#[derive(Clone, Debug)]
 pub struct Inventory {
     prints: Fingerprinter,
     controller_namespace: String,
-    apps: Vec<Option<App>>,
-    free_apps: Vec<u32>,
-    app_names: HashMap<(Box<str>, Box<str>), AppId>,
-    app_keys: HashMap<Key, AppId, BuildKeyHasher>,
-    instances: HashMap<Box<str>, Vec<AppId>>,
-    controllers: HashMap<Box<str>, Vec<AppId>>,
-    generated: HashMap<Box<str>, Vec<AppId>>,
-    living_in: HashMap<Box<str>, Vec<AppId>>,
-    deploying_to: HashMap<Box<str>, Vec<AppId>>,
-    wanting_unknown: HashSet<AppId>,
+    apps: SharedList<Option<Arc<App>>>,
+    free_apps: Shared<Vec<u32>>,
+    app_names: SharedMap<(Box<str>, Box<str>), AppId>,
+    app_keys: SharedMap<Key, AppId, BuildKeyHasher>,
+    instances: SharedMap<Box<str>, Vec<AppId>>,
+    controllers: SharedMap<Box<str>, Vec<AppId>>,
+    generated: SharedMap<Box<str>, Vec<AppId>>,
+    living_in: SharedMap<Box<str>, Vec<AppId>>,
+    deploying_to: SharedMap<Box<str>, Vec<AppId>>,
+    wanting_unknown: Shared<HashSet<AppId>>,
     claims: ClaimIndex,
-    appsets: BTreeMap<(String, String), AppSet>,
-    appset_keys: HashMap<Key, (String, String), BuildKeyHasher>,
-    broken_glass: HashMap<Box<str>, String>,
-    projects: BTreeMap<(String, String), Project>,
-    namespaces: HashMap<String, ObjectMeta>,
-    namespace_keys: HashMap<Key, String, BuildKeyHasher>,
-    settings: HashMap<String, TrackingSettings>,
-    serving: Serving,
+    appsets: Shared<BTreeMap<(String, String), Arc<AppSet>>>,
+    appset_keys: SharedMap<Key, (String, String), BuildKeyHasher>,
+    broken_glass: Shared<HashMap<Box<str>, String>>,
+    projects: Shared<BTreeMap<(String, String), Project>>,
+    namespaces: SharedMap<String, ObjectMeta>,
+    namespace_keys: SharedMap<Key, String, BuildKeyHasher>,
+    settings: Shared<HashMap<String, TrackingSettings>>,
+    serving: Shared<Serving>,
     marks: Marks,
-    cluster_scoped: HashSet<GroupKind>,
-    clusters: Clusters,
-    cluster_ids: HashMap<String, ClusterId>,
-    cluster_names: Vec<String>,
-    cluster_salts: Vec<ClusterSalt>,
+    cluster_scoped: Shared<HashSet<GroupKind>>,
+    clusters: Shared<Clusters>,
+    cluster_ids: Shared<HashMap<String, ClusterId>>,
+    cluster_names: Shared<Vec<String>>,
+    cluster_salts: Shared<Vec<ClusterSalt>>,
     ready: bool,
 }
 
@@ -97,31 +107,31 @@ impl Inventory {
         Self {
             prints,
             controller_namespace: controller_namespace.to_owned(),
-            apps: Vec::new(),
-            free_apps: Vec::new(),
-            app_names: HashMap::new(),
-            app_keys: HashMap::default(),
-            instances: HashMap::new(),
-            controllers: HashMap::new(),
-            generated: HashMap::new(),
-            living_in: HashMap::new(),
-            deploying_to: HashMap::new(),
-            wanting_unknown: HashSet::new(),
-            claims: ClaimIndex::default(),
-            appsets: BTreeMap::new(),
-            appset_keys: HashMap::default(),
-            broken_glass: HashMap::new(),
-            projects: BTreeMap::new(),
-            namespaces: HashMap::new(),
-            namespace_keys: HashMap::default(),
-            settings: HashMap::new(),
-            serving: Serving::new(),
+            apps: Default::default(),
+            free_apps: Default::default(),
+            app_names: Default::default(),
+            app_keys: Default::default(),
+            instances: Default::default(),
+            controllers: Default::default(),
+            generated: Default::default(),
+            living_in: Default::default(),
+            deploying_to: Default::default(),
+            wanting_unknown: Default::default(),
+            claims: Default::default(),
+            appsets: Default::default(),
+            appset_keys: Default::default(),
+            broken_glass: Default::default(),
+            projects: Default::default(),
+            namespaces: Default::default(),
+            namespace_keys: Default::default(),
+            settings: Default::default(),
+            serving: Default::default(),
             marks: Marks::default(),
-            cluster_scoped: HashSet::new(),
-            clusters,
-            cluster_ids: HashMap::from([(IN_CLUSTER.to_owned(), LOCAL)]),
-            cluster_names: vec![IN_CLUSTER.to_owned()],
-            cluster_salts: vec![prints.cluster(IN_CLUSTER)],
+            cluster_scoped: Default::default(),
+            clusters: clusters.into(),
+            cluster_ids: HashMap::from([(IN_CLUSTER.to_owned(), LOCAL)]).into(),
+            cluster_names: vec![IN_CLUSTER.to_owned()].into(),
+            cluster_salts: vec![prints.cluster(IN_CLUSTER)].into(),
             ready: false,
         }
     }
@@ -144,7 +154,7 @@ impl Inventory {
         let id = self.app_names.get(&name).copied().unwrap_or_else(|| self.free_app());
         let mut app = self.digest(application);
         app.claims = self.claims_of(application, app.cluster);
-        let old = self.apps[id.0 as usize].take();
+        let old = self.apps[id.0 as usize].clone();
         let before = old.as_ref().map_or(&[][..], |app| &app.claims);
         if app.comparison_failed
             && let Some(old) = old.as_ref().filter(|old| old.cluster == app.cluster && old.uid == app.uid)
@@ -152,20 +162,23 @@ impl Inventory {
             app.claims = kept_through_an_error(old, &app.claims);
         }
         self.claims.replace(id, before, &app.claims);
-        if let Some(old) = &old {
-            self.unlink(id, old);
+        // Most events change nothing by which an Application is found.
+        if !old.as_ref().is_some_and(|old| is_found_alike(old, &app)) {
+            if let Some(old) = &old {
+                self.unlink(id, old);
+            }
+            self.app_names.insert(name, id);
+            self.link(id, &app);
         }
-        self.app_names.insert(name, id);
-        self.link(id, &app);
         self.mark(&app.object(), &application.metadata);
-        self.apps[id.0 as usize] = Some(app);
+        self.apps.set(id.0 as usize, Some(Arc::new(app)));
         id
     }
 
     /// Removes an Application.
     pub fn remove_application(&mut self, namespace: &str, name: &str) {
         let Some(id) = self.app_names.remove(&(Box::from(namespace), Box::from(name))) else { return };
-        if let Some(old) = self.apps[id.0 as usize].take() {
+        if let Some(old) = self.apps.get_mut(id.0 as usize).and_then(Option::take) {
             self.claims.replace(id, &old.claims, &[]);
             self.unlink(id, &old);
             self.unmark(&old.object());
@@ -268,15 +281,14 @@ impl Inventory {
 
     /// Every Application.
     pub fn applications(&self) -> impl Iterator<Item = (AppId, &App)> {
-        self.apps
-            .iter()
-            .enumerate()
-            .filter_map(|(number, app)| app.as_ref().map(|app| (AppId(u32::try_from(number).unwrap_or(u32::MAX)), app)))
+        self.apps.iter().enumerate().filter_map(|(number, app)| {
+            app.as_deref().map(|app| (AppId(u32::try_from(number).unwrap_or(u32::MAX)), app))
+        })
     }
 
     /// The Application with this number.
     pub fn app(&self, id: AppId) -> Option<&App> {
-        self.apps.get(id.0 as usize)?.as_ref()
+        self.apps.get(id.0 as usize)?.as_deref()
     }
 
     /// The Application with this name.
@@ -370,7 +382,7 @@ impl Inventory {
     /// Custom kinds without a namespace, from their definitions. Claims that were indexed before keep their namespace
     /// until their Application changes, so this is set before Applications are applied.
     pub fn set_cluster_scoped(&mut self, kinds: HashSet<GroupKind>) {
-        self.cluster_scoped = kinds;
+        self.cluster_scoped = kinds.into();
     }
 
     /// The object as it is on a cluster: without a namespace if its kind has none.
@@ -425,7 +437,7 @@ impl Inventory {
         let (object, name) = (set.object(), (set.meta.namespace.clone(), set.meta.name.clone()));
         self.mark(&object, &set.meta);
         self.appset_keys.insert(self.key_of(LOCAL, &object), name.clone());
-        self.appsets.insert(name, set);
+        self.appsets.insert(name, Arc::new(set));
     }
 
     /// Removes an ApplicationSet. One whose glass was broken is remembered: the garbage collector deletes what it
@@ -449,23 +461,23 @@ impl Inventory {
 
     /// Every ApplicationSet.
     pub fn appsets(&self) -> impl Iterator<Item = &AppSet> {
-        self.appsets.values()
+        self.appsets.values().map(|set| &**set)
     }
 
     /// Every ApplicationSet in a namespace.
     pub fn appsets_in(&self, namespace: &str) -> impl Iterator<Item = &AppSet> {
         let from = (namespace.to_owned(), String::new());
-        self.appsets.range(from..).map(|(_, set)| set).take_while(move |set| set.meta.namespace == namespace)
+        self.appsets.range(from..).map(|(_, set)| &**set).take_while(move |set| set.meta.namespace == namespace)
     }
 
     /// The ApplicationSet with this name.
     pub fn appset(&self, namespace: &str, name: &str) -> Option<&AppSet> {
-        self.appsets.get(&(namespace.to_owned(), name.to_owned()))
+        self.appsets.get(&(namespace.to_owned(), name.to_owned())).map(|set| &**set)
     }
 
     /// The ApplicationSet that this fingerprint (on the guard's own cluster) is.
     pub fn appset_by_key(&self, key: Key) -> Option<&AppSet> {
-        self.appsets.get(self.appset_keys.get(&key)?)
+        self.appsets.get(self.appset_keys.get(&key)?).map(|set| &**set)
     }
 
     /// Adds or changes an AppProject.
@@ -531,13 +543,13 @@ impl Inventory {
 
     /// Changes which names and URLs mean one cluster, and moves every claim accordingly.
     pub fn set_clusters(&mut self, clusters: Clusters) {
-        if clusters == self.clusters {
+        if clusters == *self.clusters {
             return;
         }
-        self.clusters = clusters;
+        self.clusters = clusters.into();
         for number in 0..self.apps.len() {
             let id = AppId(u32::try_from(number).unwrap_or(u32::MAX));
-            let Some(mut app) = self.apps[number].take() else { continue };
+            let Some(mut app) = self.apps[number].clone() else { continue };
             let cluster = self.intern_cluster(&self.clusters.resolve(&app.destination));
             if cluster != app.cluster {
                 let (from, to) = (self.cluster_salts[app.cluster.0 as usize], self.cluster_salts[cluster.0 as usize]);
@@ -552,10 +564,11 @@ impl Inventory {
                 }
                 moved.sort_by_key(|claim| claim.key);
                 self.claims.replace(id, &app.claims, &moved);
-                app.claims = moved.into_boxed_slice();
-                app.cluster = cluster;
+                let changed = Arc::make_mut(&mut app);
+                changed.claims = moved.into_boxed_slice();
+                changed.cluster = cluster;
+                self.apps.set(number, Some(app));
             }
-            self.apps[number] = Some(app);
         }
     }
 }
@@ -574,7 +587,16 @@ fn with_earlier<'c>(listed: &'c [Claim], earlier: impl Iterator<Item = &'c Claim
     claims.into_boxed_slice()
 }
 
-fn drop_from(map: &mut HashMap<Box<str>, Vec<AppId>>, key: &str, id: AppId) {
+/// Whether two states of an Application are found in the same places.
+fn is_found_alike(old: &App, new: &App) -> bool {
+    old.instance == new.instance
+        && old.controller_namespace == new.controller_namespace
+        && old.destination.namespace == new.destination.namespace
+        && old.generated_by == new.generated_by
+        && old.wants_unknown() == new.wants_unknown()
+}
+
+fn drop_from(map: &mut SharedMap<Box<str>, Vec<AppId>>, key: &str, id: AppId) {
     if let Some(ids) = map.get_mut(key) {
         ids.retain(|other| *other != id);
         if ids.is_empty() {

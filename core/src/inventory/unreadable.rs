@@ -1,5 +1,7 @@
 //! Applications that cannot be decoded. One of them must not spoil what is known of all others, and must not be forgotten.
 
+use std::sync::Arc;
+
 use super::{AppId, Inventory, app::UNREADABLE, with_earlier};
 use crate::argo::{Application, Destination};
 
@@ -11,7 +13,8 @@ impl Inventory {
         let old = self.app_named(&metadata.namespace, &metadata.name).and_then(|id| self.app(id));
         let old = old.filter(|old| *old.uid == *metadata.uid || metadata.uid.is_empty()).cloned();
         let id = self.apply_application(part);
-        let Some(mut app) = self.apps.get_mut(id.0 as usize).and_then(Option::take) else { return id };
+        let Some(app) = self.apps.get_mut(id.0 as usize).and_then(Option::take) else { return id };
+        let mut app = Arc::unwrap_or_clone(app);
         self.unlink(id, &app);
         let listed = std::mem::take(&mut app.claims);
         app.distrust = Some(UNREADABLE);
@@ -27,7 +30,7 @@ impl Inventory {
         };
         self.claims.replace(id, &listed, &app.claims);
         self.link(id, &app);
-        self.apps[id.0 as usize] = Some(app);
+        self.apps.set(id.0 as usize, Some(Arc::new(app)));
         id
     }
 }

@@ -74,6 +74,9 @@ fn in_its_own_scopes(deletion: &Deletion, finding: Finding) -> Finding {
     finding.judged_in(scopes)
 }
 
+/// Of so many objects the ways out are worked out; there may be thousands.
+const WITH_WAYS_OUT: usize = 200;
+
 fn contested(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>) {
     // What a Namespace or a definition holds is told by its owner, not object by object.
     let mut held: BTreeMap<(Option<&str>, &[AppId]), Vec<&Item>> = BTreeMap::new();
@@ -86,7 +89,9 @@ fn contested(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>)
                 held.entry((None, &item.claimants)).or_default().push(item);
             }
             Via::Root | Via::Cascade | Via::Generated => {
-                let finding = single(cx, deletion, item);
+                // A message has room for a few ways out.
+                let ways_out = findings.len() < WITH_WAYS_OUT || cx.thorough;
+                let finding = single(cx, deletion, item, ways_out);
                 let scopes = deletion.scopes(&finding.object);
                 findings.push(finding.judged_in(scopes));
             }
@@ -99,7 +104,7 @@ fn contested(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>)
 }
 
 /// An object that would go by itself.
-fn single(cx: &Context<'_>, deletion: &Deletion, item: &Item) -> Finding {
+fn single(cx: &Context<'_>, deletion: &Deletion, item: &Item, ways_out: bool) -> Finding {
     let object = item.object.clone().unwrap_or_else(|| unnamed(item));
     let claimants = paths(cx, &item.claimants);
     if let Some(policies) = deletion.ended_by() {
@@ -140,7 +145,9 @@ fn single(cx: &Context<'_>, deletion: &Deletion, item: &Item) -> Finding {
         detail = format!("{detail}; {why}");
     }
     let mut finding = Finding::new(&CLAIMED, Severity::Deny, object, summary(deletion)).detail(detail);
-    finding.remedies = ways_out::of_item(cx, deletion, item);
+    if ways_out {
+        finding.remedies = ways_out::of_item(cx, deletion, item);
+    }
     finding.claimed_by(claimants)
 }
 

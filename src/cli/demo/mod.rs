@@ -15,7 +15,6 @@ use std::{
 
 use anyhow::Context as _;
 use jiff::{SignedDuration, Timestamp};
-use parking_lot::RwLock;
 use tokio::{
     net::TcpListener,
     sync::oneshot,
@@ -27,10 +26,10 @@ use super::output;
 use crate::{
     certs::Authority,
     server::{
-        Guard, Limits, ServerTls, Transport, admin, routes,
+        Guard, Lanes, Limits, ServerTls, Transport, admin, routes,
         shutdown::{self, Port},
     },
-    state::{LivePolicy, Readiness},
+    state::{LiveInventory, LivePolicy, Readiness},
     telemetry::{DecisionLog, Metrics},
 };
 use cascade_guard_core::{
@@ -99,12 +98,13 @@ impl Server {
         let pair = authority.serving(&names, DAY)?;
         let tls = ServerTls::new(pair.cert_pem.as_bytes(), pair.key_pem.as_bytes(), None, metrics.clone())?;
         let policy = Policy::parse(include_str!("policy.yaml"))?;
-        let inventory = Arc::new(RwLock::new(world.inventory(&policy, (0, 0))));
+        let inventory = Arc::new(LiveInventory::new(world.inventory(&policy, (0, 0))));
         let guard = Arc::new(Guard {
             inventory: inventory.clone(),
             health: Arc::default(),
             policy: Arc::new(LivePolicy::new(policy, Mode::Enforce, metrics.clone())),
             source: world,
+            lanes: Lanes::default(),
             metrics: metrics.clone(),
             decisions: DecisionLog::default(),
             clock: Timestamp::now,

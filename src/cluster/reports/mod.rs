@@ -12,14 +12,13 @@ use kube::{
     core::GroupVersionKind,
     discovery::ApiResource,
 };
-use parking_lot::RwLock;
 use tokio::time::sleep;
 
 pub use self::object::{Form, LABEL, NAME, ReportObject, reports};
 use super::{Kinds, LiveSource, client::in_words, status::FIELD_MANAGER};
 use crate::{
     audit::{self, AuditInput, Options},
-    state::{LivePolicy, Readiness, Requirement},
+    state::{LiveInventory, LivePolicy, Readiness, Requirement},
 };
 use cascade_guard_core::{
     inventory::Inventory,
@@ -42,7 +41,7 @@ pub struct Reporter {
     /// Who answers what the inventory does not know.
     pub source: LiveSource,
     /// What is audited.
-    pub inventory: Arc<RwLock<Inventory>>,
+    pub inventory: Arc<LiveInventory>,
     /// What it is judged by.
     pub policy: Arc<LivePolicy>,
     /// Whether there is anything to audit yet.

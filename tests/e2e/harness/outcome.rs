@@ -19,7 +19,7 @@ pub fn refusal<T>(outcome: kube::Result<T>) -> Result<Status> {
 /// That a request was denied by `entry` of the webhook configuration, with these words in its message.
 pub fn refused<T>(outcome: kube::Result<T>, entry: &str, words: &[&str]) -> Result<()> {
     let message = refusal(outcome)?.message;
-    let opening = format!("admission webhook \"{entry}.cascade-guard.io\" denied the request: cascade-guard refuses");
+    let opening = format!("admission webhook \"{entry}.cascade-guard.io\" denied the request: cascade-guard denied");
     ensure!(message.starts_with(&opening), "another entry or another message: {message}");
     for word in words {
         ensure!(message.contains(word), "no {word:?} in: {message}");

@@ -93,7 +93,7 @@ impl World {
         self.namespace("canary").await?;
         eventually("a refusal by the guard", async || {
             let status = refusal(namespaces.delete("canary", &dry_run()).await)?;
-            ensure!(status.message.contains("cascade-guard refuses"), "{}", status.message);
+            ensure!(status.message.contains("cascade-guard denied"), "{}", status.message);
             Ok(())
         })
         .await
