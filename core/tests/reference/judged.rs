@@ -21,10 +21,14 @@ use crate::world::World;
 
 /// A world as the core knows it.
 pub struct Judged {
-    snapshot: Snapshot,
-    inventory: Inventory,
-    policy: Arc<Policy>,
-    now: Timestamp,
+    /// Its objects.
+    pub snapshot: Snapshot,
+    /// What its Applications claim.
+    pub inventory: Inventory,
+    /// Its policy.
+    pub policy: Arc<Policy>,
+    /// Its clock.
+    pub now: Timestamp,
 }
 
 thread_local! {
