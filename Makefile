@@ -34,6 +34,12 @@ e2e: control-plane ## The end-to-end tests alone; make e2e ONLY=incidents for so
 drills: ## Attacks on a running guard, with figures; make drills ONLY=hooks for some of them
 	cargo test --locked --profile $(or $(DRILL_PROFILE),ci) --test drills -- $(ONLY)
 
+# A failing world is printed as files for `review`; FIRST=SEED WORLDS=1 looks at it again.
+.PHONY: properties
+properties: ## Random worlds against the reference model and the properties; make properties WORLDS=1000000
+	CASCADE_GUARD_WORLDS=$(or $(WORLDS),10000) CASCADE_GUARD_FIRST_WORLD=$(or $(FIRST),1) \
+		cargo test --locked --profile ci --package cascade-guard-core --test reference
+
 .PHONY: lint
 lint: ## What CI checks besides the tests; the core first and alone, with its own dependencies
 	cargo fmt --all --check

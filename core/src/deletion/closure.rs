@@ -74,11 +74,14 @@ struct Closure<'a> {
     kept: HashSet<usize>,
 }
 
+/// Follows `root`. What surely goes `with` it is judged when it is deleted itself, and is not followed once more; what only
+/// may go with something else may also go with this.
 pub(super) fn close(inputs: Inputs<'_>, facts: &mut Facts, root: &Root<'_>, with: &Leaving) -> Plan {
+    let leaving = Leaving { perhaps: with.surely.clone(), surely: with.surely.clone() };
     let mut closure = Closure {
         inputs,
         facts,
-        plan: Plan { leaving: with.clone(), ..Plan::default() },
+        plan: Plan { leaving, ..Plan::default() },
         queue: VecDeque::new(),
         namespaces: HashSet::new(),
         followed: HashSet::new(),
@@ -232,7 +235,8 @@ impl Closure<'_> {
             if self.facts.budget().is_over() {
                 break;
             }
-            holds_something = true;
+            // What a selective, a failed or a dry sync touched says nothing of the rest.
+            holds_something |= class != Class::LeftBehind;
             // An Application that manages itself does not delete itself again (section 3.3 of the Argo CD facts).
             if key == own_key {
                 continue;

@@ -138,26 +138,35 @@ fn by_argocd(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta) -> Expla
     if let Some((id, _)) = apps.iter().find(|(_, app)| app.list_valid() && class(app) == Some(Class::Prune)) {
         return Explanation::Prune(*id);
     }
-    for (id, app) in &apps {
-        let Some(running) = app.running else { continue };
-        // Hooks are deleted and made anew by every sync; the list holds them as hooks or not at all.
-        if is_hook || says_so(*id, app) || (wants(*id, app) && !running.prune) {
-            return Explanation::Replacement(*id);
-        }
-        // Its list may be older than the revision it syncs.
-        if running.prune && !running.replaces {
-            return Explanation::Prune(*id);
-        }
-    }
-    Explanation::Direct
+    // Hooks are deleted and made anew by every sync; the list holds them as hooks or not at all. The list of a sync that
+    // prunes may be older than the revision it syncs.
+    let syncs = |(id, app): &(AppId, &App)| {
+        let running = app.running?;
+        let replaces = is_hook || says_so(*id, app) || (wants(*id, app) && !running.prune);
+        let prunes = running.prune && !running.replaces;
+        replaces.then_some(Explanation::Replacement(*id)).or_else(|| prunes.then_some(Explanation::Prune(*id)))
+    };
+    let (named, listing): (Vec<_>, Vec<_>) = apps.iter().partition(|(id, _)| marked.contains(id));
+    // Of several that only list it, one that prunes is the worse.
+    let mut listing: Vec<Explanation> = listing.into_iter().filter_map(syncs).collect();
+    listing.sort_by_key(|explanation| !matches!(explanation, Explanation::Prune(_)));
+    named.into_iter().find_map(syncs).or(listing.first().copied()).unwrap_or(Explanation::Direct)
 }
 
-/// Applications that may be behind a delete by Argo CD: those the marker names first, then those that list the object.
+/// Applications that may be behind a delete by Argo CD: those the marker names first, then those that list the object, and
+/// of these first those that want it. Each of the groups is in the order of names, whatever came first into the inventory.
 fn involved(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta) -> Vec<AppId> {
+    let inventory = inputs.inventory;
     let mut found: Vec<AppId> = named_by_marker(inputs, meta);
     let named: HashSet<AppId> = found.iter().copied().collect();
-    let key = inputs.inventory.key_of(LOCAL, object);
-    found.extend(inputs.inventory.claims().owners(key).iter().filter(|id| !named.contains(id)));
+    let key = inventory.key_of(LOCAL, object);
+    let listing = inventory.claims().owners(key).iter().filter(|id| !named.contains(id));
+    let mut listing: Vec<(bool, String, AppId)> = listing
+        .filter_map(|id| inventory.app(*id).map(|app| (*id, app)))
+        .map(|(id, app)| (!app.claim(key).is_some_and(|claim| app.claims_class(claim.class)), app.path(), id))
+        .collect();
+    listing.sort_unstable();
+    found.extend(listing.into_iter().map(|(_, _, id)| id));
     found
 }
 
@@ -176,6 +185,7 @@ fn named_by_marker(inputs: Inputs<'_>, meta: &ObjectMeta) -> Vec<AppId> {
             }
         }
     }
+    found.sort_by_cached_key(|id| inventory.app(*id).map(App::path));
     found
 }
 
@@ -232,12 +242,26 @@ pub struct Admitted<'a> {
 }
 
 impl<'a> Admitted<'a> {
-    /// What took along whatever is explained by `explanation`; `app` is the Application that is deleted, if it is one.
-    pub fn new(inputs: Inputs<'a>, explanation: Explanation, app: Option<AppId>) -> Self {
+    /// What took along `object`, which `explanation` explains; `app` is the Application that is deleted, if it is one.
+    pub fn new(
+        inputs: Inputs<'a>,
+        explanation: Explanation,
+        object: &ObjectRef,
+        meta: &ObjectMeta,
+        app: Option<AppId>,
+    ) -> Self {
         let inventory = inputs.inventory;
         let mut admitted = Self::default();
         if let Explanation::Cascade(id) = explanation {
             admitted.apps.push(id);
+            // Where no marker says which of several cascades took it, it may have been any of them.
+            let named: HashSet<AppId> = named_by_marker(inputs, meta).into_iter().collect();
+            let cascading = involved(inputs, object, meta).into_iter().filter(|other| {
+                let taker = inventory.app(*other);
+                taker.is_some_and(|taker| taker.terminating.is_some() && taker.cascades && taker.cluster == LOCAL)
+            });
+            let alike = cascading.filter(|other| *other != id && named.contains(other) == named.contains(&id));
+            admitted.apps.extend(alike.take(MAX_ADMITTED));
         }
         admitted.sets.extend(app.and_then(|id| terminating_generator(inputs, id)));
         let going = |id: &AppId| {

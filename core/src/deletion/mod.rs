@@ -177,7 +177,7 @@ fn work_out(inputs: Inputs<'_>, facts: &mut Facts, request: &Request<'_>, stored
     };
     let known = inventory.app_named(&object.namespace, &object.name).filter(|_| object.is_application());
 
-    let admitted = Admitted::new(inputs, explanation, known);
+    let admitted = Admitted::new(inputs, explanation, &object, &meta, known);
     let mut with = Leaving::default();
     for id in admitted.apps.iter().rev() {
         // Whatever an admitted cascade takes goes too, not only this child: children of a lower wave are not even marked

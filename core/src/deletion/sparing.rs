@@ -97,7 +97,7 @@ fn spared_by(inputs: Inputs<'_>, plan: &Plan, item: &Item, meta: &ObjectMeta) ->
                 .inventory
                 .apps_of_instance(instance)
                 .iter()
-                .any(|id| plan.leaving.perhaps.contains(id) && takes(inputs, *id, item.cluster))
+                .any(|id| goes(inputs, plan, *id) && takes(inputs, *id, item.cluster))
     };
     let mut reason = None;
     for taker in plan.takers_of(item) {
@@ -118,6 +118,13 @@ fn spared_by(inputs: Inputs<'_>, plan: &Plan, item: &Item, meta: &ObjectMeta) ->
         };
     }
     reason
+}
+
+/// Whether an Application goes with this plan. What goes with another delete, such as a sibling that the garbage collector
+/// takes, answers for what carries its marker when it is deleted itself.
+fn goes(inputs: Inputs<'_>, plan: &Plan, id: AppId) -> bool {
+    let app = inputs.inventory.app(id).filter(|_| plan.leaving.perhaps.contains(&id));
+    app.is_some_and(|app| plan.item(inputs.inventory.key_of(LOCAL, &app.object())).is_some())
 }
 
 /// Whether the cascade of an Application reaches this cluster. What merely carries its marker elsewhere does not go.

@@ -315,9 +315,9 @@ pub(super) fn entries<'a>(application: &'a Application<'a>) -> impl Iterator<Ite
             namespace: &result.namespace,
             name: &result.name,
             class: match (result.hook_type.is_empty(), whole && result.status == "Synced") {
-                (false, _) => Class::Hook,
+                (false, true) => Class::Hook,
                 (true, true) => Class::SyncResult,
-                (true, false) => Class::LeftBehind,
+                (_, false) => Class::LeftBehind,
             },
             synced: false,
             wave: 0,

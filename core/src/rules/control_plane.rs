@@ -148,7 +148,7 @@ fn namespace(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, item: &It
     };
     let unread = ObjectMeta { name: name.to_owned(), ..ObjectMeta::default() };
     let problems = match &meta {
-        Ok(meta) if meta.is_terminating() => return,
+        Ok(meta) if meta.is_terminating() || namespace_approval::was_taken(deletion, item, meta) => return,
         Ok(meta) => namespace_approval::problems(cx, deletion, meta),
         Err(_) => vec![Problem::NotApproved],
     };

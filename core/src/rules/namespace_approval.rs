@@ -8,7 +8,7 @@ use crate::{
         namespace_approval::{APPROVED, CONTENT, META, NOT_APPROVED, NOT_READ, OBSTACLE},
     },
     decision::{Evidence, Finding, Severity},
-    deletion::{Deletion, Item, Stored, Via},
+    deletion::{Deletion, Explanation, Item, Stored, Via},
     facts::{Facts, Reading},
     inventory::LOCAL,
     namespace::{
@@ -58,7 +58,7 @@ impl Rule for NamespaceApproval {
             let meta = if item.via == Via::Root { Some(Ok(deletion.meta.clone())) } else { read(cx, facts, &object) };
             match meta {
                 None => {}
-                Some(Ok(meta)) if meta.is_terminating() => {}
+                Some(Ok(meta)) if meta.is_terminating() || was_taken(deletion, item, &meta) => {}
                 Some(Ok(meta)) => {
                     let mut refusal = judge(cx, deletion, &object, &meta);
                     // Whoever deletes many Namespaces at once is not kept waiting for what is in each of them.
@@ -101,6 +101,13 @@ pub(super) fn read(cx: &Context<'_>, facts: &mut Facts, object: &ObjectRef) -> O
         Reading::NotFound => Ok(ObjectMeta { name: object.name.clone(), ..ObjectMeta::default() }),
         Reading::Unreadable(reason) | Reading::Forbidden(reason) => Err(reason),
     })
+}
+
+/// Whether a Namespace that was not found has gone with the deletion that takes this object along: there is nothing left
+/// to approve, and a refusal would only strand what else is to go.
+pub(super) fn was_taken(deletion: &Deletion, item: &Item, meta: &ObjectMeta) -> bool {
+    let below = matches!(deletion.explanation, Explanation::Cascade(_) | Explanation::Collected);
+    below && item.via != Via::Root && meta.uid.is_empty()
 }
 
 /// The refusal of a Namespace that is not approved; `None` if it is.

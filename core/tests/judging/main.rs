@@ -25,6 +25,7 @@ mod replay;
 mod rules;
 mod runtime_dependency;
 mod scopes;
+mod several_takers;
 mod stale;
 mod support;
 mod ways_out;
