@@ -178,8 +178,10 @@ fn print_findings(
     let worst = findings.iter().map(|finding| finding.severity).max();
     // People have read them on standard error; programs read only the report.
     if format != report::Format::Table {
-        rules.push(lint::UNREADABLE);
         findings.extend(problems);
+    }
+    if format != report::Format::Table || findings.iter().any(|finding| finding.rule == lint::UNREADABLE.id) {
+        rules.push(lint::UNREADABLE);
     }
     let now = args.now.unwrap_or_else(Timestamp::now);
     output::report(format, &Report::new("lint", now, rules, findings))?;

@@ -36,7 +36,9 @@ fn each_problem_is_one_line_and_the_rest_is_judged() {
     starts(&format!("{wave}\"{{{{ .Values.wave }}}}\""), "error: stdin:6:36: a template that was not rendered");
     starts(&format!("{wave}'1{{{{ .Values.zeros }}}}'"), "error: stdin:5:3: a template that was not rendered");
     starts("kind: A\nmetadata: &a\n  x: *a", "error: stdin:3:6: an alias stands inside the very part that it repeats");
-    starts("kind: Job\ndata:\n  a: 1\n  a: 2", "error: stdin:4:3: the key `a` is there twice");
+    starts("a: .nan", "error: stdin:1:4: Argo CD makes no JSON of it: `.nan` is a number that JSON cannot hold");
+    starts("a: !!int x", "error: stdin:1:10: Argo CD makes no JSON of it: `x` is tagged !!int and is a text");
+    starts("~: 1", "error: stdin:1:1: Argo CD makes no JSON of it: Argo CD cannot use `~` as a key");
     starts("replicaCount: 1", "error: stdin:1:1: it is no Kubernetes object: it has no kind");
     starts("just a text", "error: stdin:1:1: it is no Kubernetes object");
     starts("apiVersion: v1\nkind: ConfigMap\nmetadata: {}", "error: stdin:3:1: this ConfigMap has no name");
@@ -52,6 +54,55 @@ fn each_problem_is_one_line_and_the_rest_is_judged() {
         "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: []",
         "error: stdin:1:1: a Kustomization is no manifest; lint what kustomize build prints",
     );
+}
+
+#[test]
+fn key_that_is_there_twice_counts_as_argo_cd_counts_it() {
+    let twice = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: 1\n  a: 2\n";
+    let said = run(&std::env::temp_dir(), &["lint", "-"], twice);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    assert!(said.out.contains("stdin:6:3: warning[manifest/duplicate-key]"), "{}", said.out);
+    assert!(said.out.contains("the key `a` is there twice; Argo CD takes the last one"), "{}", said.out);
+    // The last annotation is the one that is judged.
+    let hook = format!("{BAD}").replace(
+        "argocd.argoproj.io/hook: presync",
+        "argocd.argoproj.io/hook: presync, argocd.argoproj.io/hook: PreSync",
+    );
+    let said = run(&std::env::temp_dir(), &["lint", "-"], &hook);
+    assert_eq!(said.code, 0, "{}", said.out);
+}
+
+#[test]
+fn numbers_and_words_are_read_as_argo_cd_reads_them() {
+    let job = |field: &str| {
+        format!(
+            "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: seed, namespace: shop, annotations: {{argocd.argoproj.io/hook: PreSync}}}}\n\
+             spec:\n  activeDeadlineSeconds: 6e1\n  template:\n    spec:\n      restartPolicy: Never\n      containers: [{{name: c, \
+             image: x, envFrom: [{{secretRef: {{name: db}}}}]}}]\n      volumes: [{field}]\n---\n\
+             apiVersion: v1\nkind: Secret\nmetadata: {{name: db, namespace: shop}}\n---\n\
+             apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: scripts, namespace: shop}}\n"
+        )
+    };
+    let mode = |mode: &str| format!("{{name: s, configMap: {{name: scripts, defaultMode: {mode}}}}}");
+    for written in ["0755", "0o755", "493", "1e2", "0b111", "1_000", "\"0755\"", "yes", "2001-12-14", "[]", "~"] {
+        let said = run(&std::env::temp_dir(), &["lint", "-"], &job(&mode(written)));
+        assert_eq!(said.code, 1, "{written}: {}{}", said.out, said.err);
+        assert_eq!(said.out.matches("error[sync-wave/depends-on-later]").count(), 2, "{written}: {}", said.out);
+        assert!(!said.out.contains("unreadable"), "{written}: {}", said.out);
+    }
+    // `optional: yes` is a boolean: the hook can do without.
+    for written in ["yes", "on", "True", "y"] {
+        let said = run(
+            &std::env::temp_dir(),
+            &["lint", "-"],
+            &job(&format!("{{name: s, configMap: {{name: scripts, optional: {written}}}}}")),
+        );
+        assert_eq!(said.out.matches("error[sync-wave/depends-on-later]").count(), 1, "{written}: {}", said.out);
+    }
+    // Merged parts count like written ones.
+    let merged = job("&v {name: s}, {<<: *v, configMap: {name: scripts}}");
+    let said = run(&std::env::temp_dir(), &["lint", "-"], &merged);
+    assert_eq!(said.out.matches("error[sync-wave/depends-on-later]").count(), 2, "{}", said.out);
 }
 
 #[test]

@@ -1,15 +1,12 @@
 //! A stream cut into its documents, each parsed by itself: one that cannot be read leaves the others readable.
 
 use serde_json::Value;
-use serde_saphyr::{Error, Options, Spanned, options::NonFiniteFloatPolicy};
 
-use super::tree::Node;
+use super::tree::{Node, Tree};
+use crate::yaml::{self, Duplicate, Limits, Loaded, Values};
 
-/// So many nodes may come out of aliases in one document.
-const MAX_FROM_ALIASES: usize = 100_000;
-
-/// The deepest definitions of custom resources stay well below this; what is deeper would exhaust the stack.
-const MAX_DEPTH: usize = 100;
+/// How much one document may hold: the deepest definitions of custom resources stay well below this.
+const LIMITS: Limits = Limits { from_aliases: 100_000, depth: 100 };
 
 /// A document larger than this is not read: no object of that size fits into a cluster.
 const MAX_BYTES: usize = 64 << 20;
@@ -119,26 +116,6 @@ fn is_prelude(line: &str) -> bool {
     line.is_empty() || line.starts_with('#') || line.starts_with('%')
 }
 
-fn options(text: &str) -> Options {
-    let size = text.len().max(10_000);
-    serde_saphyr::options! {
-        // In proportion to the text, so that only what grows out of it is stopped.
-        budget: serde_saphyr::budget! {
-            max_events: size * 2 + MAX_FROM_ALIASES,
-            max_nodes: size + MAX_FROM_ALIASES,
-            max_depth: MAX_DEPTH,
-            // The limit above shall be the one that is met.
-            flow_nesting_limit: 300,
-            max_merge_keys: size,
-            enforce_alias_anchor_ratio: false,
-        },
-        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_FROM_ALIASES },
-        emit_comments: false,
-        null_as_string: true,
-        non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
-    }
-}
-
 impl<'a> Document<'a> {
     /// Whether there is nothing in it.
     fn is_empty(&self) -> bool {
@@ -154,11 +131,16 @@ impl<'a> Document<'a> {
         comments.filter_map(|line| line.strip_prefix("# Source:")).map(str::trim).find(|source| !source.is_empty())
     }
 
-    /// What it says.
+    /// What it says, as Argo CD reads it.
     ///
     /// # Errors
     /// With line and column where it is no YAML.
     pub fn parse(&self) -> Result<Value, Problem> {
+        self.read().map(|loaded| loaded.node.unwrap_or_default())
+    }
+
+    /// The same, with the keys that are there twice.
+    pub(super) fn read(&self) -> Result<Loaded<Value>, Problem> {
         if self.text.len() > MAX_BYTES {
             return Err(Problem {
                 check: Fault::TooLarge,
@@ -167,12 +149,12 @@ impl<'a> Document<'a> {
                 column: 1,
             });
         }
-        serde_saphyr::from_str_with_options(self.text, options(self.text)).map_err(|error| self.problem(&error))
+        yaml::load(self.text, &Values, LIMITS).map_err(|error| self.problem(error))
     }
 
     /// Where everything in it stands.
-    pub fn tree(&self) -> Option<Spanned<Node>> {
-        serde_saphyr::from_str_with_options(self.text, options(self.text)).ok()
+    pub(super) fn tree(&self) -> Option<Node> {
+        yaml::load(self.text, &Tree, LIMITS).ok()?.node
     }
 
     /// The first line that holds a template outside of a text.
@@ -187,42 +169,35 @@ impl<'a> Document<'a> {
         Some((self.lines_before.saturating_add(number(line)), number(column)))
     }
 
-    fn problem(&self, error: &Error) -> Problem {
-        let place = error.location().map(|place| (place.line(), place.column()));
-        let (line, column) = place.map_or((1, 1), |(line, column)| (narrow(line), narrow(column)));
-        let line = self.lines_before.saturating_add(line);
-        let mut cause = error;
-        while let Error::WithSnippet { error, .. } | Error::AliasError { error, .. } = cause {
-            cause = error;
+    /// What to say about a key that is there twice: its place is one in the stream.
+    pub(super) fn twice(&self, Duplicate { key, place }: &Duplicate) -> Problem {
+        Problem {
+            check: Fault::DuplicateKey,
+            text: format!("the key `{key}` is there twice; Argo CD takes the last one and says nothing"),
+            line: self.lines_before.saturating_add(place.line),
+            column: place.column,
         }
-        let (check, text) = match cause {
-            Error::DuplicateMappingKey { key: Some(key), .. } => {
-                (Fault::DuplicateKey, format!("the key `{key}` is there twice; only one of them would count"))
-            }
-            Error::DuplicateMappingKey { .. } => {
-                (Fault::DuplicateKey, "a key is there twice; only one of them would count".to_owned())
-            }
-            Error::Budget { .. }
-            | Error::AliasReplayLimitExceeded { .. }
-            | Error::AliasExpansionLimitExceeded { .. }
-            | Error::AliasReplayStackDepthExceeded { .. }
-            | Error::AliasReplayCounterOverflow { .. } => (
+    }
+
+    fn problem(&self, error: yaml::Error) -> Problem {
+        let yaml::Error { fault, line, column } = error;
+        let line = self.lines_before.saturating_add(line);
+        let (check, text) = match fault {
+            yaml::Fault::TooLarge => (
                 Fault::TooLarge,
                 format!(
-                    "its aliases or its nesting grow out of all proportion (more than {MAX_FROM_ALIASES} nodes from \
-                     aliases, or deeper than {MAX_DEPTH}); write it out"
+                    "its aliases or its nesting grow out of all proportion (more than {} nodes from aliases, or deeper \
+                     than {}); write it out",
+                    LIMITS.from_aliases, LIMITS.depth
                 ),
             ),
-            Error::RecursiveReferencesRequireWeakTypes { .. } => (Fault::BadYaml, RECURSIVE_ALIAS.to_owned()),
-            other => {
-                if let Some((line, column)) = self.unrendered() {
-                    return Problem { check: Fault::Template, text: UNRENDERED.to_owned(), line, column };
-                }
-                // The place is said beside the message.
-                let text = other.to_string();
-                let text = text.split(" at line ").next().unwrap_or_default().replace('\n', " ");
-                (Fault::BadYaml, format!("it is no YAML: {text}"))
+            yaml::Fault::Recursive => (Fault::BadYaml, RECURSIVE_ALIAS.to_owned()),
+            yaml::Fault::Syntax(_) | yaml::Fault::NoJson(_) if self.unrendered().is_some() => {
+                let (line, column) = self.unrendered().unwrap_or((line, column));
+                return Problem { check: Fault::Template, text: UNRENDERED.to_owned(), line, column };
             }
+            yaml::Fault::Syntax(text) => (Fault::BadYaml, format!("it is no YAML: {}", text.replace('\n', " "))),
+            yaml::Fault::NoJson(text) => (Fault::BadYaml, format!("Argo CD makes no JSON of it: {text}")),
         };
         Problem { check, text, line, column }
     }
@@ -234,10 +209,6 @@ pub const RECURSIVE_ALIAS: &str = "an alias stands inside the very part that it 
 /// What to say about a template.
 pub(super) const UNRENDERED: &str =
     "a template that was not rendered; lint what helm template or kustomize build prints instead";
-
-fn narrow(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
-}
 
 #[cfg(test)]
 mod tests {
@@ -277,7 +248,6 @@ mod tests {
     #[test]
     fn each_kind_of_problem_has_its_name_and_place() {
         assert_eq!(problem("a: 1\n---\nb: [\n"), ("bad-yaml", 3, 4));
-        assert_eq!(problem("a: 1\n---\nb: 1\nc: 2\nb: 3\n"), ("duplicate-key", 5, 1));
         assert_eq!(problem("kind: A\nname: {{ .Values.name }}\n"), ("template", 2, 7));
         assert_eq!(problem("{{- if .Values.on }}\nkind: A\n{{- end }}\n"), ("template", 1, 1));
         let level = |n: usize| format!("l{n}: &l{n} [{}]", vec![format!("*l{}", n - 1); 9].join(","));

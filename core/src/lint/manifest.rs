@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
-use serde_saphyr::{Location, Spanned};
 
 use super::{
     document::{Document, Fault, Problem, UNRENDERED, documents},
@@ -13,6 +12,7 @@ use crate::{
     needs::Work,
     object::{GroupKind, ObjectMeta, ObjectRef, group_of, is_builtin_cluster_scoped},
     rules::sync_wave::{Origin, Subject},
+    yaml::Loaded,
 };
 
 /// A text with manifests.
@@ -103,13 +103,25 @@ impl Manifest {
     }
 }
 
+/// What there is to say about a text beside its objects.
+#[derive(Debug, Default)]
+pub struct Remarks {
+    /// What cannot be judged.
+    pub problems: Vec<Problem>,
+    /// What is judged, and not as its author may think.
+    pub warnings: Vec<Problem>,
+}
+
 /// Reads every object of a text. `input` is its index.
-pub fn read(input: usize, text: &str, manifests: &mut Vec<Manifest>, problems: &mut Vec<Problem>) {
+pub fn read(input: usize, text: &str, manifests: &mut Vec<Manifest>, remarks: &mut Remarks) {
     for document in documents(text) {
-        let value = match document.parse() {
-            Ok(value) => value,
+        let value = match document.read() {
+            Ok(Loaded { node, duplicates }) => {
+                remarks.warnings.extend(duplicates.iter().map(|duplicate| document.twice(duplicate)));
+                node.unwrap_or_default()
+            }
             Err(problem) => {
-                problems.push(problem);
+                remarks.problems.push(problem);
                 continue;
             }
         };
@@ -121,7 +133,7 @@ pub fn read(input: usize, text: &str, manifests: &mut Vec<Manifest>, problems: &
             items: Vec::new(),
         };
         if !value.is_null() {
-            objects(&mut Source::new(document), value, &written, manifests, problems);
+            objects(&mut Source::new(document), value, &written, manifests, &mut remarks.problems);
         }
     }
 }
@@ -130,7 +142,7 @@ pub fn read(input: usize, text: &str, manifests: &mut Vec<Manifest>, problems: &
 enum Tree {
     NotAsked,
     Unreadable,
-    Parsed(Spanned<Node>),
+    Parsed(Node),
 }
 
 /// A document, and where its parts stand once somebody asked. A large list asks for many of its items.
@@ -144,8 +156,8 @@ impl<'a> Source<'a> {
         Self { document, tree: Tree::NotAsked }
     }
 
-    /// The object below `items`, and where it begins.
-    fn below(&mut self, items: &[usize]) -> Option<(&Node, Location)> {
+    /// The object below `items`.
+    fn below(&mut self, items: &[usize]) -> Option<&Node> {
         let Self { document, tree } = self;
         if let Tree::NotAsked = tree {
             *tree = document.tree().map_or(Tree::Unreadable, Tree::Parsed);
@@ -190,11 +202,8 @@ fn problem(source: &mut Source<'_>, written: &Written, field: &str, text: String
     if let Some((line, column)) = source.document.unrendered() {
         return Problem { check: Fault::Template, text: UNRENDERED.to_owned(), line, column };
     }
-    let place = source.below(&written.items).and_then(|(node, at)| {
-        let place = tree::locate(node, at, field);
-        Some((u32::try_from(place.line()).ok()?, u32::try_from(place.column()).ok()?))
-    });
-    let (line, column) = place.unwrap_or((1, 1));
+    let place = source.below(&written.items).map(|node| tree::locate(node, field));
+    let (line, column) = place.map_or((1, 1), |place| (place.line, place.column));
     Problem { check: Fault::NoObject, text, line: lines_before.saturating_add(line), column }
 }
 
@@ -216,6 +225,7 @@ fn manifest(source: &mut Source<'_>, mut value: Value, written: &Written) -> Res
         return Err(("", format!("a {kind} is no manifest; lint what kustomize build prints")));
     }
     let not_text = mend_annotations(source, &mut value, written);
+    mend_labels(&mut value);
     let meta = value.get_mut("metadata").map(Value::take).unwrap_or_default();
     if meta.is_array() {
         // Serde would take its items for the fields in order.
@@ -253,15 +263,23 @@ fn mend_annotations(source: &mut Source<'_>, value: &mut Value, written: &Writte
             let whole = source.document.text;
             let own = source
                 .below(&written.items)
-                .and_then(|(node, _)| tree::scalar(whole, node, &["metadata", "annotations", key]));
+                .and_then(|node| tree::scalar(whole, node, &["metadata", "annotations", key]));
             if let Some(own) = own {
-                text = own;
+                own.clone_into(&mut text);
             }
             wrong.push(key.clone());
         }
         *value = Value::String(text);
     }
     wrong
+}
+
+/// Makes texts of labels that are none: the API server refuses them, and the rest of the object says what is meant.
+fn mend_labels(value: &mut Value) {
+    let Some(Value::Object(labels)) = value.pointer_mut("/metadata/labels") else { return };
+    for value in labels.values_mut().filter(|value| !value.is_string()) {
+        *value = if value.is_null() { Value::String(String::new()) } else { Value::String(value.to_string()) };
+    }
 }
 
 fn definition(object: &ObjectRef, value: &Value) -> Option<Definition> {

@@ -31,6 +31,7 @@ use crate::{
     object::ObjectRef,
     report::{Location, ReportFinding, Rule},
     rules::sync_wave::{self, Surroundings},
+    yaml::Place,
 };
 
 /// What is said about documents that cannot be judged.
@@ -54,16 +55,20 @@ pub struct Linted<'a> {
 /// Judges manifests.
 pub fn lint<'a>(inputs: &[Input], context: &'a LintContext<'a>) -> Linted<'a> {
     let (mut manifests, mut problems) = (Vec::new(), Vec::new());
+    let mut remarks = Vec::new();
     for (index, input) in inputs.iter().enumerate() {
-        let mut found = Vec::new();
+        let mut found = manifest::Remarks::default();
         manifest::read(index, &input.text, &mut manifests, &mut found);
-        problems.extend(found.into_iter().map(|problem| unreadable(&input.name, problem)));
+        problems.extend(found.problems.into_iter().map(|problem| unreadable(&input.name, problem)));
+        let warning = |problem| ReportFinding { severity: Severity::Warn, ..unreadable(&input.name, problem) };
+        remarks.extend(found.warnings.into_iter().map(warning));
     }
     let (set, unplaced) = Set::new(manifests, inputs, context);
     problems.extend(unplaced.into_iter().map(|(input, problem)| unreadable(&inputs[input].name, problem)));
     let order = Order::of(&set);
     let (found, ignored) = judge(&set, inputs, &order);
-    let findings = located(&set, inputs, found);
+    let mut findings = located(&set, inputs, found);
+    findings.append(&mut remarks);
     Linted { set, order, findings, ignored, problems }
 }
 
@@ -135,13 +140,11 @@ fn located(set: &Set<'_>, inputs: &[Input], found: Vec<checks::Found>) -> Vec<Re
         if read.as_ref().is_none_or(|(known, _)| *known != key) {
             read = Some((key, document.tree()));
         }
-        let place = read.as_ref().and_then(|(_, tree)| tree.as_ref()).and_then(|tree| {
-            let (node, at) = tree::below(tree, &written.items)?;
-            Some(place(&finding, node, at))
-        });
-        let (line, column) = place.map_or((1, 1), |place| {
-            (u32::try_from(place.line()).unwrap_or(u32::MAX), u32::try_from(place.column()).unwrap_or(u32::MAX))
-        });
+        let place = read
+            .as_ref()
+            .and_then(|(_, tree)| tree.as_ref())
+            .and_then(|tree| Some(place(&finding, tree::below(tree, &written.items)?)));
+        let (line, column) = place.map_or((1, 1), |place| (place.line, place.column));
         let line = written.lines_before.saturating_add(line);
         let mut reported = ReportFinding::new(&finding);
         if finding.severity == Severity::Deny && finding.regarding.is_some() {
@@ -157,12 +160,12 @@ fn located(set: &Set<'_>, inputs: &[Input], found: Vec<checks::Found>) -> Vec<Re
 }
 
 /// The field at fault, or the reference to what is at fault, or the beginning of the object.
-fn place(finding: &Finding, node: &tree::Node, at: serde_saphyr::Location) -> serde_saphyr::Location {
+fn place(finding: &Finding, node: &tree::Node) -> Place {
     let reference = || finding.regarding.as_ref().and_then(|other| tree::reference(node, other));
     if finding.field.is_empty()
         && let Some(place) = reference()
     {
         return place;
     }
-    tree::locate(node, at, &finding.field)
+    tree::locate(node, &finding.field)
 }

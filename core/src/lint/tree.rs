@@ -1,147 +1,126 @@
 //! Where the parts of a document stand: the same YAML read once more, and only where something was found in it.
 
-use std::fmt;
+use std::borrow::Cow;
 
-use serde::{Deserialize, Deserializer, de};
-use serde_saphyr::{Location, Spanned};
+use crate::{
+    object::ObjectRef,
+    yaml::{Build, Place, scalar::Scalar},
+};
 
-use crate::object::ObjectRef;
+/// Part of a document.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// What it is.
+    pub what: What,
+    /// Where it stands; for an alias, the alias.
+    pub place: Place,
+    /// Where it is written down; for an alias, what that stands for.
+    defined: Place,
+}
 
-/// Part of a document. Values that are no text do not matter here.
-#[derive(Debug)]
-pub enum Node {
+/// What a part of a document is. Values that are no text do not matter here.
+#[derive(Clone, Debug)]
+pub enum What {
     /// Keys and values.
-    Map(Vec<(Spanned<String>, Spanned<Node>)>),
+    Map(Vec<(String, Place, Node)>),
     /// Items.
-    List(Vec<Spanned<Node>>),
+    List(Vec<Node>),
     /// A text.
     Text(String),
     /// A number, a boolean, nothing.
     Other,
 }
 
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NodeVisitor)
+impl Node {
+    /// The value of a key: of several the last.
+    fn get(&self, key: &str) -> Option<(Place, &Node)> {
+        let What::Map(entries) = &self.what else { return None };
+        entries.iter().rev().find(|(name, ..)| name == key).map(|(_, place, node)| (*place, node))
     }
 }
 
-struct NodeVisitor;
+/// Makes [`Node`]s.
+#[derive(Clone, Copy, Debug)]
+pub struct Tree;
 
-impl<'de> de::Visitor<'de> for NodeVisitor {
-    type Value = Node;
+impl Build for Tree {
+    type Node = Node;
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("YAML")
+    fn scalar(&self, text: Cow<'_, str>, scalar: Scalar, place: Place) -> Node {
+        let what = if scalar == Scalar::Text { What::Text(text.into_owned()) } else { What::Other };
+        Node { what, place, defined: place }
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Node, E> {
-        Ok(Node::Text(text.to_owned()))
+    fn list(&self, items: Vec<Node>, place: Place) -> Node {
+        Node { what: What::List(items), place, defined: place }
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Node, E> {
-        Ok(Node::Other)
+    fn mapping(&self, entries: Vec<(String, Place, Node)>, place: Place) -> Node {
+        Node { what: What::Map(entries), place, defined: place }
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Node, E> {
-        Ok(Node::Other)
+    fn repeated(&self, node: Node, place: Place) -> Node {
+        Node { place, ..node }
     }
 
-    fn visit_i128<E>(self, _: i128) -> Result<Node, E> {
-        Ok(Node::Other)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Node, E> {
-        Ok(Node::Other)
-    }
-
-    fn visit_u128<E>(self, _: u128) -> Result<Node, E> {
-        Ok(Node::Other)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Node, E> {
-        Ok(Node::Other)
-    }
-
-    fn visit_unit<E>(self) -> Result<Node, E> {
-        Ok(Node::Other)
-    }
-
-    fn visit_none<E>(self) -> Result<Node, E> {
-        Ok(Node::Other)
-    }
-
-    fn visit_seq<A: de::SeqAccess<'de>>(self, mut items: A) -> Result<Node, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element()? {
-            list.push(item);
+    fn entries(&self, node: Node) -> Result<Vec<(String, Place, Node)>, Node> {
+        match node.what {
+            What::Map(entries) => Ok(entries),
+            _ => Err(node),
         }
-        Ok(Node::List(list))
     }
 
-    fn visit_map<A: de::MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
-        let mut map = Vec::new();
-        while let Some(entry) = entries.next_entry()? {
-            map.push(entry);
-        }
-        Ok(Node::Map(map))
+    /// An alias that stands for a key is not looked for.
+    fn key(&self, node: Node) -> Option<String> {
+        if let What::Text(text) = node.what { Some(text) } else { Some(String::new()) }
+    }
+
+    fn items(&self, node: Node) -> Option<Vec<Node>> {
+        if let What::List(items) = node.what { Some(items) } else { None }
     }
 }
 
-/// The part of a document below `items`, and where it begins.
-pub fn below<'a>(document: &'a Spanned<Node>, items: &[usize]) -> Option<(&'a Node, Location)> {
-    let mut found = (&document.value, document.referenced);
+/// The part of a document below `items`.
+pub fn below<'a>(document: &'a Node, items: &[usize]) -> Option<&'a Node> {
+    let mut found = document;
     for index in items {
-        let Node::Map(entries) = found.0 else { return None };
-        let (_, list) = entries.iter().find(|(key, _)| key.value == "items")?;
-        let Node::List(list) = &list.value else { return None };
-        let item = list.get(*index)?;
-        found = (&item.value, item.referenced);
+        let What::List(list) = &found.get("items")?.1.what else { return None };
+        found = list.get(*index)?;
     }
     Some(found)
 }
 
 /// Where a JSON pointer leads: the key of a field, the beginning of an item. Where the last steps lead nowhere, because a
 /// field is missing that should be there, the place of what it is missing from.
-pub fn locate(node: &Node, at: Location, pointer: &str) -> Location {
-    let (mut node, mut at) = (node, at);
+pub fn locate(node: &Node, pointer: &str) -> Place {
+    let (mut node, mut at) = (node, node.place);
     for token in pointer.split('/').skip(1) {
         let token = token.replace("~1", "/").replace("~0", "~");
-        let next = match node {
-            Node::Map(entries) => {
-                entries.iter().find(|(key, _)| key.value == token).map(|(key, value)| (&value.value, key.referenced))
+        let next = match &node.what {
+            What::Map(_) => node.get(&token),
+            What::List(items) => {
+                token.parse::<usize>().ok().and_then(|index| items.get(index)).map(|item| (item.place, item))
             }
-            Node::List(items) => token
-                .parse::<usize>()
-                .ok()
-                .and_then(|index| items.get(index))
-                .map(|item| (&item.value, item.referenced)),
-            Node::Text(_) | Node::Other => None,
+            What::Text(_) | What::Other => None,
         };
         let Some(found) = next else { break };
-        (node, at) = found;
+        (at, node) = found;
     }
     at
 }
 
 /// How a value that is neither text nor a collection is written in `text`, the document that `node` is a part of.
-pub fn scalar(text: &str, node: &Node, path: &[&str]) -> Option<String> {
-    let (mut node, mut at) = (node, None);
+pub fn scalar<'a>(text: &'a str, node: &Node, path: &[&str]) -> Option<&'a str> {
+    let mut node = node;
     for step in path {
-        let Node::Map(entries) = node else { return None };
-        let (_, value) = entries.iter().find(|(key, _)| key.value == *step)?;
-        // Where an alias stands for it, what it stands for.
-        (node, at) = (&value.value, Some(value.defined.span()));
+        node = node.get(step)?.1;
     }
-    let at = at?;
-    let start = usize::try_from(at.byte_offset()?).ok()?;
-    let length = usize::try_from(at.byte_len()?).ok()?;
-    let text = text.get(start..start.checked_add(length)?)?.trim();
-    (matches!(node, Node::Other) && !text.is_empty() && !text.contains('\n')).then(|| text.to_owned())
+    let text = text.get(node.defined.start..node.defined.end)?.trim();
+    (matches!(node.what, What::Other) && !text.is_empty() && !text.contains('\n')).then_some(text)
 }
 
 /// The field by which an object refers to another.
-pub fn reference(node: &Node, to: &ObjectRef) -> Option<Location> {
+pub fn reference(node: &Node, to: &ObjectRef) -> Option<Place> {
     let hint = match to.kind.kind.as_str() {
         "Secret" => "secret",
         "ConfigMap" => "configmap",
@@ -166,19 +145,19 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn below<'a>(&self, node: &'a Node, path: &mut Vec<&'a str>) -> Option<Location> {
-        match node {
-            Node::Map(entries) => entries.iter().find_map(|(key, value)| {
-                path.push(&key.value);
-                let found = match &value.value {
-                    Node::Text(text) => (text == self.name && self.fits(path)).then_some(key.referenced),
-                    deeper => self.below(deeper, path),
+    fn below<'a>(&self, node: &'a Node, path: &mut Vec<&'a str>) -> Option<Place> {
+        match &node.what {
+            What::Map(entries) => entries.iter().find_map(|(key, place, value)| {
+                path.push(key);
+                let found = match &value.what {
+                    What::Text(text) => (text == self.name && self.fits(path)).then_some(*place),
+                    _ => self.below(value, path),
                 };
                 path.pop();
                 found
             }),
-            Node::List(items) => items.iter().find_map(|item| self.below(&item.value, path)),
-            Node::Text(_) | Node::Other => None,
+            What::List(items) => items.iter().find_map(|item| self.below(item, path)),
+            What::Text(_) | What::Other => None,
         }
     }
 
@@ -198,10 +177,12 @@ mod tests {
     use super::*;
     use crate::lint::document::documents;
 
-    fn at(text: &str, find: impl FnOnce(&Node, Location) -> Option<Location>) -> (u64, u64) {
-        let tree = documents(text).next().unwrap().tree().unwrap();
-        let place = find(&tree.value, tree.referenced).unwrap();
-        (place.line(), place.column())
+    fn tree(text: &str) -> Node {
+        documents(text).next().unwrap().tree().unwrap()
+    }
+
+    fn at(place: Place) -> (u32, u32) {
+        (place.line, place.column)
     }
 
     const JOB: &str = "\
@@ -229,7 +210,7 @@ spec:
 
     #[test]
     fn pointer_leads_to_a_key_or_as_near_as_possible() {
-        let of = |pointer: &str| at(JOB, |node, place| Some(locate(node, place, pointer)));
+        let of = |pointer: &str| at(locate(&tree(JOB), pointer));
         assert_eq!(of("/metadata/annotations/argocd.argoproj.io~1sync-wave"), (4, 17));
         assert_eq!(of("/spec/template/spec/containers/0/env/1"), (12, 11));
         assert_eq!(of("/spec/activeDeadlineSeconds"), (5, 1));
@@ -238,7 +219,7 @@ spec:
 
     #[test]
     fn reference_is_found_by_name_and_kind() {
-        let of = |kind: &str| at(JOB, |node, _| reference(node, &ObjectRef::new("", kind, "shop", "db")));
+        let of = |kind: &str| at(reference(&tree(JOB), &ObjectRef::new("", kind, "shop", "db")).unwrap());
         assert_eq!(of("Secret"), (16, 15));
         assert_eq!(of("ConfigMap"), (20, 11));
     }
@@ -246,22 +227,17 @@ spec:
     #[test]
     fn number_is_known_as_it_is_written() {
         let text = "# é\nitems: [{}, {a: &n 010, b: *n, c: yes, d: text, e: [1], f: 1e3 }]\ng: 1.0 # one\n";
-        let tree = documents(text).next().unwrap().tree().unwrap();
-        let of = |items: &[usize], key: &str| scalar(text, below(&tree, items).unwrap().0, &[key]);
+        let tree = tree(text);
+        let of = |items: &[usize], key: &str| scalar(text, below(&tree, items).unwrap(), &[key]);
         assert_eq!(["a", "b", "c", "f"].map(|key| of(&[1], key).unwrap()), ["010", "010", "yes", "1e3"]);
-        assert_eq!(of(&[], "g").as_deref(), Some("1.0"));
+        assert_eq!(of(&[], "g"), Some("1.0"));
         assert_eq!(["d", "e", "z"].map(|key| of(&[1], key)), [None, None, None]);
     }
 
     #[test]
     fn items_of_lists_are_found() {
         let text = "kind: List\nitems:\n- a: 1\n- kind: List\n  items: [{b: 2}]\n";
-        let of = |items: &[usize]| {
-            at(text, |_, _| {
-                let tree = documents(text).next().unwrap().tree().unwrap();
-                below(&tree, items).map(|(_, place)| place)
-            })
-        };
+        let of = |items: &[usize]| at(below(&tree(text), items).unwrap().place);
         assert_eq!(of(&[0]), (3, 3));
         assert_eq!(of(&[1, 0]), (5, 11));
     }

@@ -3,12 +3,13 @@
 
 mod pod;
 pub mod producers;
+mod shape;
 mod workflow;
 
 use std::collections::HashMap;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::{Value, value::RawValue};
 
 use self::pod::{PodSpec, Template, VolumeClaim};
 use crate::object::{GroupKind, ObjectRef, RBAC_GROUP, null_to_default};
@@ -89,7 +90,7 @@ pub fn read(kind: &GroupKind, namespace: &str, raw: &RawValue) -> Result<Work, s
         | ("", "ReplicationController")
         | ("argoproj.io", "Rollout") => {
             let spec: WorkloadSpec = decode(text)?;
-            if spec.replicas != Some(0) {
+            if spec.replicas != Some(Value::from(0)) {
                 needs.pod(&spec.template.spec);
                 for claim in &spec.volume_claim_templates {
                     needs.claim(claim);
@@ -118,8 +119,8 @@ fn decode<T: Default + serde::de::DeserializeOwned>(text: &str) -> Result<T, ser
 struct JobSpec {
     #[serde(deserialize_with = "null_to_default")]
     template: Template,
-    active_deadline_seconds: Option<i64>,
-    backoff_limit: Option<i64>,
+    active_deadline_seconds: Option<IgnoredAny>,
+    backoff_limit: Option<IgnoredAny>,
 }
 
 #[derive(Default, Deserialize)]
@@ -139,7 +140,7 @@ struct JobTemplate {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WorkloadSpec {
-    replicas: Option<i64>,
+    replicas: Option<Value>,
     #[serde(deserialize_with = "null_to_default")]
     template: Template,
     #[serde(deserialize_with = "null_to_default")]

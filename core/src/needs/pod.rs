@@ -1,13 +1,11 @@
-//! The parts of a Pod's spec that refer to other objects. The leaves are k8s-openapi's own types; what surrounds them is
-//! partial, so that a field of no interest cannot make a manifest unreadable.
+//! What a Pod's spec refers to.
 
-use k8s_openapi::api::core::v1::{
-    EnvFromSource, EnvVarSource, LocalObjectReference, PersistentVolumeClaimSpec, PodResourceClaim, Volume,
-    VolumeProjection,
-};
 use serde::Deserialize;
 
-use super::{Force, Needs};
+use super::{
+    Force, Needs,
+    shape::{ClaimSpec, EnvFromSource, EnvVarSource, Named, PodResourceClaim, Volume, VolumeProjection},
+};
 use crate::object::null_to_default;
 
 pub(super) const SECRET: (&str, &str) = ("", "Secret");
@@ -59,7 +57,7 @@ pub(super) struct PodSpec {
     #[serde(deserialize_with = "null_to_default")]
     volumes: Vec<Volume>,
     #[serde(deserialize_with = "null_to_default")]
-    image_pull_secrets: Vec<LocalObjectReference>,
+    image_pull_secrets: Vec<Named>,
     #[serde(deserialize_with = "null_to_default")]
     resource_claims: Vec<PodResourceClaim>,
 }
@@ -83,7 +81,7 @@ struct EnvVar {
 #[serde(default)]
 pub(super) struct VolumeClaim {
     #[serde(deserialize_with = "null_to_default")]
-    spec: PersistentVolumeClaimSpec,
+    spec: ClaimSpec,
 }
 
 impl Needs<'_> {
@@ -110,7 +108,7 @@ impl Needs<'_> {
         self.pull_secrets(&spec.image_pull_secrets);
     }
 
-    pub(super) fn pull_secrets(&mut self, secrets: &[LocalObjectReference]) {
+    pub(super) fn pull_secrets(&mut self, secrets: &[Named]) {
         for secret in secrets {
             self.add(SECRET, &secret.name, PULL, "imagePullSecrets", false);
         }
@@ -187,7 +185,7 @@ impl Needs<'_> {
         self.claim_spec(&claim.spec);
     }
 
-    fn claim_spec(&mut self, spec: &PersistentVolumeClaimSpec) {
+    fn claim_spec(&mut self, spec: &ClaimSpec) {
         let class = spec.storage_class_name.as_deref().unwrap_or_default();
         self.add_cluster(STORAGE_CLASS, class, Force::Start, "volume claim");
         let source = spec.data_source.as_ref().map(|source| (source.kind.as_str(), source.name.as_str()));
@@ -215,7 +213,7 @@ fn legacy_secret(volume: &Volume) -> Option<&str> {
         .or_else(|| volume.flex_volume.as_ref().and_then(|it| it.secret_ref.as_ref()))
         .or_else(|| volume.iscsi.as_ref().and_then(|it| it.secret_ref.as_ref()))
         .or_else(|| volume.rbd.as_ref().and_then(|it| it.secret_ref.as_ref()))
-        .or_else(|| volume.scale_io.as_ref().map(|it| &it.secret_ref))
+        .or_else(|| volume.scale_io.as_ref().and_then(|it| it.secret_ref.as_ref()))
         .or_else(|| volume.storageos.as_ref().and_then(|it| it.secret_ref.as_ref()));
     secret.map(|secret| secret.name.as_str())
 }

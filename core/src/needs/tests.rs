@@ -200,3 +200,34 @@ fn object_of_another_shape_is_an_error_not_a_guess() {
     let raw = RawValue::from_string(r#"{"spec":{"template":7}}"#.to_owned()).unwrap();
     assert!(read(&GroupKind::new("batch", "Job"), "ns", &raw).is_err());
 }
+
+#[test]
+fn fields_that_no_rule_reads_may_hold_whatever_they_like() {
+    for (spec, wanted) in [
+        (r#"{"volumes":[{"configMap":{"name":"a","defaultMode":"rwx","items":7}}]}"#, "ConfigMap ns/a start"),
+        (r#"{"volumes":[{"name":5,"secret":{"secretName":"a","defaultMode":493.5}}]}"#, "Secret ns/a start"),
+        (
+            r#"{"volumes":[{"projected":{"defaultMode":"x","sources":[{"secret":{"name":"a","items":{}}}]}}]}"#,
+            "Secret ns/a start",
+        ),
+        (r#"{"volumes":[{"emptyDir":{"sizeLimit":[]}},{"secret":{"secretName":"a"}}]}"#, "Secret ns/a start"),
+        (
+            r#"{"containers":[{"env":[{"name":true,"value":1}],"envFrom":[{"prefix":3,"secretRef":{"name":"a"}}]}]}"#,
+            "Secret ns/a start",
+        ),
+        (
+            r#"{"containers":[{"ports":"x","resources":7,"env":[{"valueFrom":{"secretKeyRef":{"name":"a","key":1}}}]}]}"#,
+            "Secret ns/a start",
+        ),
+        (
+            r#"{"volumes":[{"ephemeral":{"volumeClaimTemplate":{"spec":{"resources":"x","storageClassName":"a"}}}}]}"#,
+            "StorageClass a start",
+        ),
+    ] {
+        assert_eq!(pod(spec), [wanted], "{spec}");
+    }
+    let job = r#"{"spec":{"activeDeadlineSeconds":"soon","backoffLimit":"x","template":{"spec":{"serviceAccountName":"a"}}}}"#;
+    assert_eq!(needs("batch", "Job", job), ["ServiceAccount ns/a creation"]);
+    let deployment = r#"{"spec":{"replicas":"0","template":{"spec":{"serviceAccountName":"a"}}}}"#;
+    assert_eq!(needs("apps", "Deployment", deployment), ["ServiceAccount ns/a creation"]);
+}

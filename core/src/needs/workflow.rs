@@ -4,12 +4,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use k8s_openapi::api::core::v1::{LocalObjectReference, Volume};
 use serde::Deserialize;
 
 use super::{
     Force, Needs,
     pod::{Container, PRIORITY_CLASS, SERVICE_ACCOUNT, VolumeClaim},
+    shape::{Named, Volume},
 };
 use crate::object::{ARGO_GROUP, null_to_default};
 
@@ -31,7 +31,7 @@ pub(super) struct WorkflowSpec {
     #[serde(deserialize_with = "null_to_default")]
     volume_claim_templates: Vec<VolumeClaim>,
     #[serde(deserialize_with = "null_to_default")]
-    image_pull_secrets: Vec<LocalObjectReference>,
+    image_pull_secrets: Vec<Named>,
     #[serde(deserialize_with = "null_to_default")]
     templates: Vec<Template>,
 }
