@@ -50,6 +50,15 @@ impl Rule for ControlPlane {
         request.sub_resource.is_empty() && (request.operation == Operation::Delete || changed())
     }
 
+    /// What is changed is judged by the request and by what is known anyway.
+    fn when_overdue(&self, cx: &Context<'_>, findings: &mut Vec<Finding>) {
+        if cx.request.operation == Operation::Delete {
+            findings.push(cx.overdue(self.meta(), cx.on_unknown()));
+        } else {
+            self.check(cx, &mut Facts::closed("there was no time left"), findings);
+        }
+    }
+
     fn check(&self, cx: &Context<'_>, facts: &mut Facts, findings: &mut Vec<Finding>) {
         if cx.request.operation != Operation::Delete {
             definitions::changed(cx, findings);

@@ -60,6 +60,17 @@ impl Rule for SharedUpdate {
             && !CONTROL_PLANE.contains(&request.user.username.as_str())
     }
 
+    /// Whether claims are made invisible stands in the request.
+    fn when_overdue(&self, cx: &Context<'_>, findings: &mut Vec<Finding>) {
+        if let (true, Some(old), Some(new)) =
+            (cx.request.target.is_application(), &cx.request.old_object, &cx.request.object)
+        {
+            // What cannot be decoded is told by the warning below as well.
+            let _ = hidden::check(cx, old, new, findings);
+        }
+        findings.push(cx.overdue(self.meta(), Severity::Warn));
+    }
+
     fn check(&self, cx: &Context<'_>, facts: &mut Facts, findings: &mut Vec<Finding>) {
         owners::check(cx, facts, findings);
         let (Some(old), Some(new)) = (&cx.request.old_object, &cx.request.object) else { return };

@@ -14,7 +14,7 @@ use crate::{
     deletion::{Inputs, is_sync_identity},
     facts::Facts,
     object::null_to_default,
-    policy::{Mode, Scopes},
+    policy::{Mode, RuleKey, Scope, Scopes},
     remedy::{Command, Remedy},
     rules::{Context, Foreseen},
     text::some,
@@ -75,7 +75,8 @@ fn project(application: &Object<'_>) -> Option<String> {
 
 /// Refuses the move where deleting the Application is refused now and would not be in the other project.
 pub(super) fn check(cx: &Context<'_>, facts: &mut Facts, findings: &mut Vec<Finding>) {
-    let (Some(foreseen), Some(move_)) = (cx.foreseen, Move::of(cx.request)) else { return };
+    let Some(move_) = Move::of(cx.request) else { return };
+    let Some(foreseen) = cx.foreseen else { return unforeseen(cx, &move_, findings) };
     let Some(lifted) = lifted(cx, foreseen, &move_) else { return };
     let by_argocd = is_sync_identity(cx.inputs(), &cx.request.user.username);
     let why = match lacks_right(cx, facts, foreseen) {
@@ -106,6 +107,26 @@ pub(super) fn check(cx: &Context<'_>, facts: &mut Facts, findings: &mut Vec<Find
     let [check, grant] = how_to_get_the_right(&why.0);
     finding.remedies.extend([check, grant]);
     finding.key = refused.key;
+    findings.push(finding);
+}
+
+/// The delete was to be foreseen and was not in time: what it takes is unknown, and so is whether the move lifts a refusal.
+fn unforeseen(cx: &Context<'_>, move_: &Move, findings: &mut Vec<Finding>) {
+    let (Some(user), object) = (foresees(cx.request, cx.inputs()), &cx.request.target) else { return };
+    let severity = if user == cx.request.user { cx.on_unknown() } else { Severity::Warn };
+    let mut finding = Finding::new(
+        &EXEMPTING_PROJECT,
+        severity,
+        object.clone(),
+        "whether a project lifts the guard from an Application could not be told in time",
+    )
+    .detail(format!(
+        "{object} would go from project {} into {}, and nobody could tell in time whether deleting it is refused now",
+        move_.from, move_.to
+    ))
+    .judged_in(Scope::of(object, Some(&move_.from)).into())
+    .remedy("try again when there is less to do");
+    finding.key = Some(RuleKey::SharedClaim);
     findings.push(finding);
 }
 
