@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::{
     json::text,
     judged::{Answer, Judged},
+    model::is_undecided,
     run::{Fault, Outcome},
     same::{renamed, shuffled, with_a_claimant, with_something_unrelated},
     world::World,
@@ -51,6 +52,9 @@ fn is_unrelated_to_applications(root: &Value) -> bool {
 /// "order of lists, objects and Applications never matters; an unrelated object changes nothing; renaming everything
 /// consistently changes nothing": all at once, and where that changes something, one after the other.
 pub fn stays_the_same(world: &World, _: &Judged, answer: &Answer) -> Outcome {
+    if is_undecided(world) {
+        return Outcome::Silent;
+    }
     let unrelated = is_unrelated_to_applications(world.root());
     let more = |world: &World| if unrelated { with_something_unrelated(world) } else { world.clone() };
     let all = || review(&renamed(&shuffled(&more(world))));

@@ -118,7 +118,7 @@ impl Model<'_> {
         let mut why = why;
         if why == Cascade {
             also = self.ancestors(by.iter().map(|app| self.item_of(app)).collect());
-        } else if self.is_garbage_collector(user) && !self.siblings(&root).is_empty() {
+        } else if why == Direct && !self.siblings(&root, self.is_garbage_collector(user)).is_empty() {
             also = self.ancestors(vec![root.clone()]);
             why = Siblings;
         }
@@ -223,7 +223,8 @@ impl Model<'_> {
     fn is_nobodys_business(&self, world: &World, may: &Plan) -> bool {
         let (old, key) = (world.root(), self.key_of(world.root()));
         let owned = !super::lists::owners(old).is_empty();
-        let managed = || self.is_argocd(&world.user) && !self.managers(old).is_empty();
+        let marks = |app: &&Value| self.is_marked_by(old, app);
+        let managed = || self.is_argocd(&world.user) && self.managers(old).iter().any(marks);
         !key.is_namespace() && key.group != super::ARGO && may.items.len() == 1 && (owned || managed())
     }
 
