@@ -82,12 +82,14 @@ impl<'w> Model<'w> {
         // "A running sync with prune that neither forces nor replaces counts as a prune by the syncing Application"
         let concerned = |app: &&Value| self.lists(app, &key, |_| true) || self.is_marked_by(old, app);
         let syncing = || all().filter(|app| is_running(app)).filter(concerned);
-        let replaces = |app: &Value| forces_or_replaces(app, old) || (is_binding && self.wants(app, &key));
-        let prunes: Vec<_> = syncing().filter(|app| truth(operation(app), "/prune") && !replaces(app)).collect();
+        let puts_back = |app: &Value| self.wants(app, &key) && (forces_or_replaces(app, old) || is_binding);
+        let is_forced = |app: &Value| forces_or_replaces(app, &Value::Null);
+        let prunes: Vec<_> =
+            syncing().filter(|app| truth(operation(app), "/prune") && !is_forced(app) && !puts_back(app)).collect();
         // "(3) an Application with a running operation lists it DESIRED, and the operation or the object says Replace or
         // Force, or it is a binding (a changed `roleRef`), or prune is off: a replacement, the object comes back at once"
         let replaced: Vec<_> = syncing()
-            .filter(|app| self.wants(app, &key) && (replaces(app) || !truth(operation(app), "/prune")))
+            .filter(|app| puts_back(app) || (self.wants(app, &key) && !truth(operation(app), "/prune")))
             .collect();
         // Of several, one that the marker names; then one that prunes.
         let named = |some: &[&'w Value]| some.iter().any(|app| self.is_marked_by(old, app));

@@ -208,6 +208,10 @@ impl Model<'_> {
         if key.is_namespace() {
             return &key.name;
         }
+        // Which instances a definition has that nobody lists is read by the program for a warning only.
+        if root.1.is_definition() && !self.apps().any(|app| self.lists(app, key, |_| true)) {
+            return "";
+        }
         let follows = key.is_application() || key.is_set() || key.is_definition();
         let lost = !follows && self.live(item).is_some_and(terminating);
         if lost || (item == root && key.is_application()) { "" } else { &key.namespace }
@@ -264,7 +268,7 @@ impl Model<'_> {
             // A sync that prunes a project may re-point the Applications it lists in the same go.
             let follows = |app: &Value| {
                 let lists = |by: &&Value| self.lists(by, &self.key_of(app), |class| class == Class::Desired);
-                verdict.why == Prune && by.iter().any(|by| lists(by))
+                verdict.why == Prune && by.iter().any(lists)
             };
             let outside = |app: &Value| !gone.items.contains_key(&self.item_of(app)) && !follows(app);
             let users = self.users_of_project(item, outside);
