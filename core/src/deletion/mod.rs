@@ -29,7 +29,7 @@ pub use self::{
     instances::{Unlisted, defined_by, unlisted_instances},
     names::find_name,
     plan::{Fate, Inputs, Item, Leaving, Plan, Spared, Taker, Via},
-    planning::build,
+    planning::{build, leaving},
     sparing::confirm,
     stored::Stored,
 };
@@ -160,6 +160,16 @@ impl Deletion {
     }
 }
 
+/// Adds Applications that go together with the one that is deleted, and the children that go with them.
+fn bring_along(inputs: Inputs<'_>, facts: &mut Facts, with: &mut Leaving, apps: Vec<AppId>) {
+    for id in apps {
+        if !with.surely.contains(&id) {
+            let more = leaving(inputs, facts, &Root::Known(id));
+            with.extend(more);
+        }
+    }
+}
+
 /// Explains and plans a DELETE. `None` while an answer is out that the explanation hangs on; the plan is provisional while
 /// [`Facts::is_asking`].
 fn work_out(inputs: Inputs<'_>, facts: &mut Facts, request: &Request<'_>, stored: &Stored<'_>) -> Option<Deletion> {
@@ -186,16 +196,13 @@ fn work_out(inputs: Inputs<'_>, facts: &mut Facts, request: &Request<'_>, stored
             with.extend(build(inputs, facts, &Root::Known(*id), &Leaving::default(), None).leaving);
         }
         let siblings = inventory.app(*id).map(|app| siblings(inputs, app, Explanation::Collected)).unwrap_or_default();
-        for id in siblings {
-            with.insert(id);
-        }
+        bring_along(inputs, facts, &mut with, siblings);
     }
-    let siblings =
+    let mut siblings =
         known.and_then(|id| inventory.app(id)).map(|app| siblings(inputs, app, explanation)).unwrap_or_default();
     let root = explanation == Explanation::Direct && siblings.is_empty();
-    for id in siblings {
-        with.insert(id);
-    }
+    siblings.retain(|id| known != Some(*id));
+    bring_along(inputs, facts, &mut with, siblings);
     let manager = match explanation {
         Explanation::Direct | Explanation::Collected => manager(inputs, &object, &meta, &request.user.username),
         Explanation::Cascade(id) | Explanation::Prune(id) | Explanation::Replacement(id) => Some(id),

@@ -48,6 +48,13 @@ pub fn build(inputs: Inputs<'_>, facts: &mut Facts, root: &Root<'_>, with: &Leav
     plan
 }
 
+/// The Applications that go with `root`, without what becomes of all the rest.
+pub fn leaving(inputs: Inputs<'_>, facts: &mut Facts, root: &Root<'_>) -> Leaving {
+    let mut plan = closure::close(inputs, facts, root, &Leaving::default());
+    certainty::find(inputs, facts, &mut plan);
+    plan.leaving
+}
+
 /// Only what others claim is worth a read.
 fn needs_decision(inputs: Inputs<'_>, item: &Item) -> bool {
     inputs.thorough || !item.claimants.is_empty()

@@ -6,7 +6,7 @@ use super::plan::{Fate, Inputs, Item, Plan, Spared, Via};
 use crate::{
     argo::{Marker, sync_options::is_kept, tracking},
     facts::{Facts, Reading},
-    inventory::{App, AppId, ClusterId, LOCAL},
+    inventory::{App, LOCAL},
     object::{ObjectMeta, ObjectRef},
 };
 
@@ -41,14 +41,18 @@ pub fn confirm(inputs: Inputs<'_>, facts: &mut Facts, plan: &Plan, item: &Item, 
 /// The fate of an object that a cascade lists; `None` while an answer is out.
 pub(super) fn fate(inputs: Inputs<'_>, facts: &mut Facts, plan: &Plan, item: &Item) -> Option<Fate> {
     facts.spend(item.takers.len() + item.claimants.len());
-    let busy = plan.takers_of(item).find_map(|taker| busy(&taker.app));
-    let unless_busy = |reason: Spared| match &busy {
-        None => Fate::Spared(reason),
-        Some(why) => Fate::DeletedAlthough(format!("{reason}, but {why}")),
+    // Who keeps what it lists writes no marker that would change that.
+    let unless_busy = |reason: Spared, meta: Option<&ObjectMeta>| {
+        let keeps = |app: &App| meta.is_some_and(|meta| is_kept(meta, app.keeps_objects));
+        let mut takers = plan.takers_of(item).filter(|taker| !keeps(&taker.app));
+        match takers.find_map(|taker| busy(&taker.app)) {
+            None => Fate::Spared(reason),
+            Some(why) => Fate::DeletedAlthough(format!("{reason}, but {why}")),
+        }
     };
     let unread = |reason: &str| Fate::DeletedAlthough(format!("whether it would be spared is not known: {reason}"));
     let by_lists = |otherwise: Fate| match taken_over(inputs, plan, item) {
-        Some(app) => unless_busy(Spared::TakenOver(app)),
+        Some(app) => unless_busy(Spared::TakenOver(app), None),
         None => otherwise,
     };
     let Some(object) = item.object.as_ref().filter(|object| !object.name.is_empty()) else {
@@ -62,7 +66,7 @@ pub(super) fn fate(inputs: Inputs<'_>, facts: &mut Facts, plan: &Plan, item: &It
         // What takes others along does so from the moment it is marked for deletion.
         Reading::Found(meta) if meta.is_terminating() && !item.kind.takes_others() => Fate::Spared(Spared::Terminating),
         Reading::Found(meta) => spared_by(inputs, plan, item, &meta).map_or(Fate::Deleted, |reason| match reason {
-            Spared::OtherMarker(_) | Spared::NoMarker => unless_busy(reason),
+            Spared::OtherMarker(_) | Spared::NoMarker => unless_busy(reason, Some(&meta)),
             always => Fate::Spared(always),
         }),
         Reading::NotFound if listed_as_synced(inputs, item) => Fate::Absent,
@@ -90,15 +94,9 @@ fn spared_by(inputs: Inputs<'_>, plan: &Plan, item: &Item, meta: &ObjectMeta) ->
     if let Some(owner) = meta.owner_references.first() {
         return Some(Spared::Owned(format!("{} {}", owner.kind, owner.name)));
     }
-    // An Application of the plan need not list an object to delete it: the marker alone decides.
-    let ours = |instance: &str| {
-        plan.instances.contains(&(item.cluster, instance.into()))
-            || inputs
-                .inventory
-                .apps_of_instance(instance)
-                .iter()
-                .any(|id| goes(inputs, plan, *id) && takes(inputs, *id, item.cluster))
-    };
+    // An Application of the plan need not list an object to delete it: the marker alone decides. What goes with another
+    // delete, such as a sibling that the garbage collector takes, answers for its own when it is deleted itself.
+    let ours = |instance: &str| plan.instances.contains(&(item.cluster, instance.into()));
     let mut reason = None;
     for taker in plan.takers_of(item) {
         let settings = inputs.inventory.settings(&taker.app.controller_namespace);
@@ -118,18 +116,6 @@ fn spared_by(inputs: Inputs<'_>, plan: &Plan, item: &Item, meta: &ObjectMeta) ->
         };
     }
     reason
-}
-
-/// Whether an Application goes with this plan. What goes with another delete, such as a sibling that the garbage collector
-/// takes, answers for what carries its marker when it is deleted itself.
-fn goes(inputs: Inputs<'_>, plan: &Plan, id: AppId) -> bool {
-    let app = inputs.inventory.app(id).filter(|_| plan.leaving.perhaps.contains(&id));
-    app.is_some_and(|app| plan.item(inputs.inventory.key_of(LOCAL, &app.object())).is_some())
-}
-
-/// Whether the cascade of an Application reaches this cluster. What merely carries its marker elsewhere does not go.
-fn takes(inputs: Inputs<'_>, id: AppId, cluster: ClusterId) -> bool {
-    inputs.inventory.app(id).is_some_and(|app| app.cascades && app.cluster == cluster)
 }
 
 fn claimant_named(inputs: Inputs<'_>, item: &Item, instance: &str) -> bool {

@@ -106,7 +106,12 @@ pub(super) fn read(cx: &Context<'_>, facts: &mut Facts, object: &ObjectRef) -> O
 /// Whether a Namespace that was not found has gone with the deletion that takes this object along: there is nothing left
 /// to approve, and a refusal would only strand what else is to go.
 pub(super) fn was_taken(deletion: &Deletion, item: &Item, meta: &ObjectMeta) -> bool {
-    let below = matches!(deletion.explanation, Explanation::Cascade(_) | Explanation::Collected);
+    let below = match deletion.explanation {
+        Explanation::Cascade(_) => true,
+        // The set that generated the Application is going, or gone.
+        Explanation::Direct | Explanation::Collected => !deletion.root && deletion.object.is_application(),
+        Explanation::Prune(_) | Explanation::Replacement(_) | Explanation::Swept => false,
+    };
     below && item.via != Via::Root && meta.uid.is_empty()
 }
 

@@ -11,6 +11,7 @@ pub(super) use self::ways_out::of_replacing_sync;
 use super::{Context, Rule};
 use crate::{
     admission::Request,
+    argo::{Marker, tracking},
     catalog::{
         RuleMeta,
         shared_claim::{CLAIMED, META, OWN_PRUNE, STALE, TOO_LARGE, UNKNOWN},
@@ -278,7 +279,13 @@ fn summary(deletion: &Deletion) -> &'static str {
 /// no Argo CD manages it (section 1.4 of the Argo CD facts), or Argo CD deletes it and it carries the marker of an Application
 /// that is known, whose operation the watch may not show yet.
 fn is_of_others(cx: &Context<'_>, deletion: &Deletion) -> bool {
-    let by_its_own = || deletion.manager.is_some() && is_sync_identity(cx.inputs(), &cx.request.user.username);
+    let is_marked = || {
+        deletion.manager.and_then(|id| cx.inventory.app(id)).is_some_and(|app| {
+            let settings = cx.inventory.settings(&app.controller_namespace);
+            tracking::marker(&deletion.meta, settings) == Marker::Instance(&app.instance)
+        })
+    };
+    let by_its_own = || is_sync_identity(cx.inputs(), &cx.request.user.username) && is_marked();
     let goes_alone = !deletion.object.is_namespace() && deletion.object.kind.group != ARGO_GROUP;
     goes_alone && deletion.plan.items.len() == 1 && (!deletion.meta.owner_references.is_empty() || by_its_own())
 }

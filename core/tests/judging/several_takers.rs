@@ -143,3 +143,49 @@ fn sync_that_failed_or_was_of_a_part_does_not_say_what_a_cascade_takes() {
         refused(&lost(state), &["argocd/web", "not known"]);
     }
 }
+
+#[test]
+fn children_of_siblings_go_with_their_parents() {
+    let child = with(app("child", &[CFG]), TRACKING_ID, "second:argoproj.io/Application:target/child");
+    let objects = |set: Vec<Value>| {
+        let pair = [generated("first", &[CFG]), generated("second", &["argoproj.io/Application argocd/child"])];
+        World::new([argocd_cm(json!({})), object(CFG, "first"), child.clone()].into_iter().chain(pair).chain(set))
+    };
+    let first = "argoproj.io/Application argocd/first";
+    // The set was admitted with all of them.
+    passes(&objects(Vec::new()).delete(first, COLLECTOR));
+    // Deleted alone, it takes what the child of the other still wants.
+    let set = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "spec": {},
+        "metadata": {"name": "gone", "namespace": "argocd", "uid": "uid-gone"}});
+    passes(&objects(vec![set.clone()]).delete("argoproj.io/ApplicationSet argocd/gone", "alice"));
+    refused(&objects(vec![set]).delete(first, "alice"), &["argocd/child"]);
+}
+
+#[test]
+fn application_that_keeps_its_objects_takes_none_while_it_runs_an_operation() {
+    let keeps = |more: Value| {
+        let app = with(app("keeps", &[CFG]), "/spec/syncPolicy", json!({"syncOptions": ["Delete=false"]}));
+        let app = with(app, TRACKING_ID, "parent:argoproj.io/Application:target/keeps");
+        let parent = self::app("parent", &["argoproj.io/Application argocd/keeps", CFG]);
+        World::new([argocd_cm(json!({})), parent, with(app, SYNCS, json!({})), self::app("stranger", &[CFG]), more])
+            .delete("argoproj.io/Application argocd/parent", "alice")
+    };
+    passes(&keeps(object(CFG, "")));
+    // What the object says of itself counts before what its Application says.
+    let options = "/metadata/annotations/argocd.argoproj.io~1sync-options";
+    refused(&keeps(with(object(CFG, ""), options, "Delete=true")), &["argocd/stranger"]);
+}
+
+#[test]
+fn another_claimant_does_not_make_an_unknown_one_known() {
+    let unknown = with(app("unknown", &[]), "/status", json!({}));
+    let cfg = "ConfigMap target/cfg";
+    let world = |more: Vec<Value>, marker: &str| {
+        World::new([argocd_cm(json!({})), object(cfg, marker), unknown.clone()].into_iter().chain(more))
+            .delete(cfg, CONTROLLER)
+    };
+    refused(&world(Vec::new(), ""), &["argocd/unknown"]);
+    refused(&world(vec![app("claims", &[cfg])], ""), &["argocd/unknown"]);
+    // What carries the marker of a known Application is that one's business.
+    passes(&world(vec![app("claims", &[cfg])], "claims"));
+}

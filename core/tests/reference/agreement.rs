@@ -15,15 +15,15 @@ pub fn agrees(world: &World, _: &Judged, answer: &Answer) -> Outcome {
     if answer.allowed == verdict.allowed() {
         return Outcome::Holds;
     }
-    let word = |allowed| if allowed { "allows" } else { "refuses" };
+    let verb = |allowed| if allowed { "allows" } else { "refuses" };
     let rules = |rules: &BTreeSet<&str>| rules.iter().copied().collect::<Vec<_>>().join(" and ");
     let kind = format!(
         "the model {} it ({:?}; {}), the core {} it ({})",
-        word(verdict.allowed()),
+        verb(verdict.allowed()),
         verdict.why,
         rules(&verdict.rules()),
-        word(answer.allowed),
+        verb(answer.allowed),
         rules(&answer.rules),
     );
-    Outcome::Broken(Fault { kind, story: format!("{verdict}the core {} it\n{}", word(answer.allowed), answer.said) })
+    Outcome::Broken(Fault { kind, story: format!("{verdict}the core {} it\n{}", verb(answer.allowed), answer.said) })
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::{
     json::text,
     judged::{Answer, Judged},
+    model::is_undecided,
     run::{Fault, Outcome},
     same::{renamed, shuffled, with_a_claimant, with_something_unrelated},
     world::World,
@@ -32,10 +33,10 @@ fn review(world: &World) -> Option<Answer> {
 /// "review, plan and audit agree"
 pub fn agree(world: &World, judged: &Judged, answer: &Answer) -> Outcome {
     // Both foresee a delete that says nothing of how.
-    let plain = World { propagation: String::new(), ..world.clone() };
-    let asked = if world.propagation == "Orphan" { judged.review(&plain) } else { None };
+    let simple = World { propagation: String::new(), ..world.clone() };
+    let asked = if world.propagation == "Orphan" { judged.review(&simple) } else { None };
     let review = asked.as_ref().unwrap_or(answer);
-    let (Some(plan), Some(audit)) = (judged.plan(&plain), judged.audit(&plain)) else { return Outcome::Silent };
+    let (Some(plan), Some(audit)) = (judged.plan(&simple), judged.audit(&simple)) else { return Outcome::Silent };
     match compare("plan", review, &plan, false) {
         Outcome::Holds => compare("audit", review, &audit, false),
         broken => broken,
@@ -48,9 +49,15 @@ fn is_unrelated_to_applications(root: &Value) -> bool {
     !["CustomResourceDefinition", "AppProject"].contains(&kind) && (kind, name) != ("Namespace", "argocd")
 }
 
+/// What makes another world of one.
+type Change<'a> = &'a dyn Fn(&World) -> World;
+
 /// "order of lists, objects and Applications never matters; an unrelated object changes nothing; renaming everything
 /// consistently changes nothing": all at once, and where that changes something, one after the other.
 pub fn stays_the_same(world: &World, _: &Judged, answer: &Answer) -> Outcome {
+    if is_undecided(world) {
+        return Outcome::Silent;
+    }
     let unrelated = is_unrelated_to_applications(world.root());
     let more = |world: &World| if unrelated { with_something_unrelated(world) } else { world.clone() };
     let all = || review(&renamed(&shuffled(&more(world))));
@@ -60,7 +67,7 @@ pub fn stays_the_same(world: &World, _: &Judged, answer: &Answer) -> Outcome {
         Some(other) if is_same(&other) => return Outcome::Holds,
         Some(_) => {}
     }
-    let changes: [(&str, &dyn Fn(&World) -> World); 3] =
+    let changes: [(&str, Change<'_>); 3] =
         [("another order", &shuffled), ("something unrelated", &more), ("other names", &renamed)];
     for (what, change) in changes {
         let Some(other) = review(&change(world)) else { return Outcome::Silent };

@@ -48,6 +48,9 @@ struct Found {
     faults: BTreeMap<String, (u64, World, Fault)>,
 }
 
+/// Of fewer worlds nobody can tell how often a check has something to say.
+const ENOUGH: u64 = 1000;
+
 /// So many kinds of faults are shown, each in a small world.
 const SHOWN: usize = 5;
 
@@ -69,7 +72,7 @@ pub fn check_worlds(checks: &[Check]) {
         let parts: Vec<&Found> = found.iter().map(|found| &found[at]).collect();
         let said: u64 = parts.iter().map(|part| part.said).sum();
         report(check, &parts, &mut text);
-        if said * 100 < count * check.share {
+        if count >= ENOUGH && said * 100 < count * check.share {
             writeln!(text, "{}: says something of {said} worlds of {count} only", check.name).expect("text");
         }
     }

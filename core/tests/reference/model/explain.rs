@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::{
     ARGO, Cluster, Extent, Item, Key, Model, Plan,
-    lists::{Class, cascades, forces_or_replaces, is_running, list_valid, operation, owners},
+    lists::{Class, cascades, forces_or_replaces, is_running, list_valid, operation, owners, sync_option},
 };
-use crate::json::{terminating, text, truth};
+use crate::json::{annotation, terminating, text, truth};
 
 /// Why something is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,15 @@ pub enum Why {
     Replacement,
     /// Somebody wants it gone.
     Direct,
+}
+
+/// Whether several Applications explain a delete alike, so that it hangs on which of them is meant: the design does not
+/// say.
+pub fn is_undecided(world: &crate::world::World) -> bool {
+    let model = Model::new(world);
+    let (why, by) = model.explain(world.root(), &world.user);
+    let marked = by.iter().any(|app| model.is_marked_by(world.root(), app));
+    matches!(why, Why::Prune | Why::Replacement) && by.len() > 1 && !marked
 }
 
 impl<'w> Model<'w> {
@@ -73,12 +82,14 @@ impl<'w> Model<'w> {
         // "A running sync with prune that neither forces nor replaces counts as a prune by the syncing Application"
         let concerned = |app: &&Value| self.lists(app, &key, |_| true) || self.is_marked_by(old, app);
         let syncing = || all().filter(|app| is_running(app)).filter(concerned);
-        let replaces = |app: &Value| forces_or_replaces(app, old) || (is_binding && self.wants(app, &key));
-        let prunes: Vec<_> = syncing().filter(|app| truth(operation(app), "/prune") && !replaces(app)).collect();
+        let puts_back = |app: &Value| self.wants(app, &key) && (forces_or_replaces(app, old) || is_binding);
+        let is_forced = |app: &Value| forces_or_replaces(app, &Value::Null);
+        let prunes: Vec<_> =
+            syncing().filter(|app| truth(operation(app), "/prune") && !is_forced(app) && !puts_back(app)).collect();
         // "(3) an Application with a running operation lists it DESIRED, and the operation or the object says Replace or
         // Force, or it is a binding (a changed `roleRef`), or prune is off: a replacement, the object comes back at once"
         let replaced: Vec<_> = syncing()
-            .filter(|app| self.wants(app, &key) && (replaces(app) || !truth(operation(app), "/prune")))
+            .filter(|app| puts_back(app) || (self.wants(app, &key) && !truth(operation(app), "/prune")))
             .collect();
         // Of several, one that the marker names; then one that prunes.
         let named = |some: &[&'w Value]| some.iter().any(|app| self.is_marked_by(old, app));
@@ -115,15 +126,19 @@ impl<'w> Model<'w> {
             && self.is_permitted(app, &item.1.namespace)
     }
 
-    /// The Applications that an ApplicationSet made which is gone, or going, beside this one: "the siblings of a vanished
-    /// ApplicationSet that the garbage collector removes".
-    pub(super) fn siblings(&self, item: &Item) -> Vec<Item> {
+    /// The Applications that an ApplicationSet made which is going, or for the garbage collector gone, with this one: "the
+    /// siblings of a vanished ApplicationSet that the garbage collector removes".
+    pub(super) fn siblings(&self, item: &Item, collected: bool) -> Vec<Item> {
         let Some(app) = self.live(item).filter(|_| item.1.is_application()) else { return Vec::new() };
         let namespace = text(app, "/metadata/namespace");
         let mut found = Vec::new();
         for owner in owners(app).into_iter().filter(|owner| (owner.0, owner.1) == (ARGO, "ApplicationSet")) {
             let set = self.live(&(Cluster::This, self.key(ARGO, "ApplicationSet", namespace, owner.2)));
-            if set.is_some_and(|set| self.is_owned_by(app, set) && !terminating(set)) {
+            let goes = match set.filter(|set| self.is_owned_by(app, set)) {
+                Some(set) => terminating(set) && !self.generated_by(set).is_empty(),
+                None => collected,
+            };
+            if !goes {
                 continue;
             }
             let sibling =
@@ -138,7 +153,10 @@ impl<'w> Model<'w> {
     fn may_have_taken(&self, above: &Item, item: &Item) -> bool {
         let (Some(parent), Some(child)) = (self.live(above), self.live(item)) else { return false };
         let marked = self.apps().any(|app| self.is_marked_by(child, app));
-        above.1.is_application() && item.1.is_application() && !marked && self.lists(parent, &item.1, |_| true)
+        let listed = !marked && self.lists(parent, &item.1, |_| true);
+        let kept = sync_option("Delete", child, Some(parent)) == "false"
+            || annotation(child, "helm.sh/resource-policy") == "keep";
+        above.1.is_application() && item.1.is_application() && !kept && (listed || self.is_marked_by(child, parent))
     }
 
     /// The roots of every deletion that is under way and surely takes one of `items` along, siblings included.
@@ -152,7 +170,7 @@ impl<'w> Model<'w> {
             .collect();
         let mut roots: BTreeSet<Item> = items.into_iter().collect();
         loop {
-            let mut more: Vec<Item> = roots.iter().flat_map(|root| self.siblings(root)).collect();
+            let mut more: Vec<Item> = roots.iter().flat_map(|root| self.siblings(root, true)).collect();
             for above in under_way.iter().filter(|above| !roots.contains(above)) {
                 let taken = Plan::new(self, std::slice::from_ref(above), Extent::Sure, false);
                 if roots.iter().any(|root| taken.items.contains_key(root) || self.may_have_taken(above, root)) {

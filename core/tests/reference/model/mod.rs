@@ -20,6 +20,7 @@ use serde_json::Value;
 
 pub use self::{
     controllers::Begun,
+    explain::is_undecided,
     plan::{Extent, Plan},
     verdict::decide,
 };

@@ -99,7 +99,7 @@ impl<'w> Model<'w> {
 
     /// "Its set owns it, and it goes with the set". What keeps it is "a create-only or create-update policy of a set that
     /// carries its finalizer". "An ApplicationSet deleted with `--cascade=orphan` leaves its Applications."
-    fn generated_by(&self, set: &Value) -> Vec<(Item, &'static str)> {
+    pub(super) fn generated_by(&self, set: &Value) -> Vec<(Item, &'static str)> {
         let keeps = ["create-only", "create-update"].contains(&text(set, "/spec/syncPolicy/applicationsSync"));
         let finalizer = |one: &Value| one == "resources-finalizer.argocd.argoproj.io";
         if keeps && list(set, "/metadata/finalizers").iter().any(finalizer) {

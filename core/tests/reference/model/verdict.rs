@@ -118,7 +118,7 @@ impl Model<'_> {
         let mut why = why;
         if why == Cascade {
             also = self.ancestors(by.iter().map(|app| self.item_of(app)).collect());
-        } else if self.is_garbage_collector(user) && !self.siblings(&root).is_empty() {
+        } else if why == Direct && !self.siblings(&root, self.is_garbage_collector(user)).is_empty() {
             also = self.ancestors(vec![root.clone()]);
             why = Siblings;
         }
@@ -208,6 +208,10 @@ impl Model<'_> {
         if key.is_namespace() {
             return &key.name;
         }
+        // Which instances a definition has that nobody lists is read by the program for a warning only.
+        if root.1.is_definition() && !self.apps().any(|app| self.lists(app, key, |_| true)) {
+            return "";
+        }
         let follows = key.is_application() || key.is_set() || key.is_definition();
         let lost = !follows && self.live(item).is_some_and(terminating);
         if lost || (item == root && key.is_application()) { "" } else { &key.namespace }
@@ -223,7 +227,8 @@ impl Model<'_> {
     fn is_nobodys_business(&self, world: &World, may: &Plan) -> bool {
         let (old, key) = (world.root(), self.key_of(world.root()));
         let owned = !super::lists::owners(old).is_empty();
-        let managed = || self.is_argocd(&world.user) && !self.managers(old).is_empty();
+        let marks = |app: &&Value| self.is_marked_by(old, app);
+        let managed = || self.is_argocd(&world.user) && self.managers(old).iter().any(marks);
         !key.is_namespace() && key.group != super::ARGO && may.items.len() == 1 && (owned || managed())
     }
 
@@ -263,7 +268,7 @@ impl Model<'_> {
             // A sync that prunes a project may re-point the Applications it lists in the same go.
             let follows = |app: &Value| {
                 let lists = |by: &&Value| self.lists(by, &self.key_of(app), |class| class == Class::Desired);
-                verdict.why == Prune && by.iter().any(|by| lists(by))
+                verdict.why == Prune && by.iter().any(lists)
             };
             let outside = |app: &Value| !gone.items.contains_key(&self.item_of(app)) && !follows(app);
             let users = self.users_of_project(item, outside);
