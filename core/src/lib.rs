@@ -30,3 +30,4 @@ pub mod report;
 pub mod rules;
 pub mod snapshot;
 pub mod text;
+pub mod watchdog;
