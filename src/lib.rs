@@ -12,3 +12,4 @@ pub mod server;
 pub mod snapshot;
 pub mod state;
 pub mod telemetry;
+pub mod watchdog;

@@ -31,4 +31,5 @@ pub mod report;
 pub mod rules;
 pub mod snapshot;
 pub mod text;
+pub mod watchdog;
 pub mod yaml;

@@ -17,7 +17,7 @@ pub use self::definition::definition;
 pub use self::file::ParseError;
 pub use self::labels::Weakening;
 pub use self::matching::{Matcher, Subject};
-pub use self::schema::{Approvers, GuardPolicy, GuardPolicySpec, Mode, OnUnknown, RuleKey};
+pub use self::schema::{Approvers, GuardPolicy, GuardPolicySpec, Mode, OnUnknown, RuleKey, StatusCondition};
 pub(crate) use self::scope::namespace_of;
 pub use self::scope::{Place, Scope, ScopeRef, Scopes};
 pub use self::status::{Claims, Observed};
