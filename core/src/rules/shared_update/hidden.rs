@@ -85,8 +85,8 @@ fn is_argocd(cx: &Context<'_>, app: Option<&App>) -> bool {
         name.strip_suffix(writer).is_some_and(|installation| installation.is_empty() || installation.ends_with('-'))
     });
     // Anybody may have an account of that name in a namespace of his own.
-    let is_home = namespace == cx.policy.spec.argocd.namespace
-        || (app.is_some_and(|app| *app.controller_namespace == *namespace)
+    let is_home = cx.policy.names_installation(namespace)
+        || (app.is_some_and(|app| cx.inventory.belongs_to(app, namespace))
             && cx.inventory.settings(namespace).is_some());
     writes && is_home
 }
