@@ -8,6 +8,7 @@ mod app;
 mod appset;
 mod burst;
 mod claims;
+pub mod gaps;
 mod installations;
 mod key;
 mod markers;

@@ -4,8 +4,7 @@ use crate::{
     catalog::shared_claim::PERHAPS_HERE,
     decision::{Finding, Severity},
     deletion::{Deletion, PerhapsHere},
-    inventory::App,
-    remedy::Remedy,
+    inventory::{App, gaps::resolve},
     rules::Context,
 };
 
@@ -38,13 +37,5 @@ fn finding(cx: &Context<'_>, deletion: &Deletion, perhaps: &PerhapsHere, app: &A
     .detail(detail)
     .claimed_by(vec![path])
     .judged_in(deletion.scopes_in([&*item.namespace]))
-    .remedy(remedy(cluster))
-}
-
-/// How it is settled which cluster a name means.
-pub(super) fn remedy(cluster: &str) -> Remedy {
-    Remedy::advice(format!(
-        "say which cluster {cluster} is: a list with that name under spec.argocd.clusterAliases of the GuardPolicy (with \
-         in-cluster in it if it is this one), or install components/read-cluster-names"
-    ))
+    .remedy(resolve(cluster))
 }
