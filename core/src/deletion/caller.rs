@@ -61,20 +61,28 @@ impl<'a> Caller<'a> {
         self.duties_to(inventory, app).any(|duty| duty.trusted)
     }
 
+    /// Whether the policy trusts it with anything. What it does for an Application that is not known is judged by this.
+    pub fn is_trusted(&self) -> bool {
+        self.0.iter().any(|duty| duty.trusted)
+    }
+
     /// Whether it is none of the identities that look after an Application on this cluster.
     pub fn is_foreign_to(&self, inventory: &Inventory, app: &App) -> bool {
         self.duties_to(inventory, app).all(|duty| duty.home.is_none())
     }
 
+    /// Anybody can make an Argo CD that says it serves every namespace. So one that the policy does not name has no say in
+    /// what one serves that the policy names.
     fn duties_to(&self, inventory: &Inventory, app: &App) -> impl Iterator<Item = &Duty<'a>> {
         self.0.iter().filter(|duty| {
-            duty.home.is_none_or(|home| inventory.belongs_to(app, home))
+            (duty.trusted || !inventory.is_trusted(app))
+                && duty.home.is_none_or(|home| inventory.belongs_to(app, home))
                 && duty.project.is_none_or(|project| *app.project == *project)
         })
     }
 }
 
-/// Whether `user` syncs, prunes and cascades for some Argo CD.
+/// Whether `user` syncs, prunes and cascades for some Argo CD. Anybody can make one of his own, so this alone allows nothing.
 pub fn is_sync_identity(inputs: Inputs<'_>, user: &str) -> bool {
     Caller::of(inputs, user).is_some()
 }

@@ -22,13 +22,8 @@ use std::collections::{BTreeSet, HashMap};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
-use self::{
-    caller::Caller,
-    explanation::{Admitted, explain, manager, siblings},
-    waivers::Waivers,
-};
 pub use self::{
-    caller::is_sync_identity,
+    caller::{Caller, is_sync_identity},
     closure::{MAX_ITEMS, Root, RootApplication},
     explanation::Explanation,
     instances::{Unlisted, defined_by, unlisted_instances},
@@ -38,6 +33,10 @@ pub use self::{
     planning::build,
     sparing::confirm,
     stored::Stored,
+};
+use self::{
+    explanation::{Admitted, explain, manager, siblings},
+    waivers::Waivers,
 };
 use crate::{
     admission::Request,

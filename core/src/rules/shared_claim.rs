@@ -16,7 +16,7 @@ use crate::{
         shared_claim::{CLAIMED, META, OWN_PRUNE, PERHAPS_HERE, STALE, TOO_LARGE, UNKNOWN},
     },
     decision::{Finding, Severity},
-    deletion::{Deletion, Explanation, Item, MAX_ITEMS, Via, is_sync_identity},
+    deletion::{Caller, Deletion, Explanation, Item, MAX_ITEMS, Via},
     facts::Facts,
     inventory::{App, AppId, AppSet},
     object::{ARGO_GROUP, ObjectRef},
@@ -296,7 +296,11 @@ fn summary(deletion: &Deletion) -> &'static str {
 /// no Argo CD manages it (section 1.4 of the Argo CD facts), or Argo CD deletes it and it carries the marker of an Application
 /// that is known, whose operation the watch may not show yet.
 fn is_of_others(cx: &Context<'_>, deletion: &Deletion) -> bool {
-    let by_its_own = || deletion.manager.is_some() && is_sync_identity(cx.inputs(), &cx.request.user.username);
+    let by_its_own = || {
+        let manager = deletion.manager.and_then(|id| cx.inventory.app(id));
+        let caller = Caller::of(cx.inputs(), &cx.request.user.username);
+        manager.zip(caller).is_some_and(|(manager, caller)| caller.acts_for(cx.inventory, manager))
+    };
     let goes_alone = !deletion.object.is_namespace() && deletion.object.kind.group != ARGO_GROUP;
     goes_alone && deletion.plan.items.len() == 1 && (!deletion.meta.owner_references.is_empty() || by_its_own())
 }

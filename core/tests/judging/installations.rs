@@ -235,6 +235,21 @@ fn project_of_a_tenant_makes_nobody_argo_cd() {
 }
 
 #[test]
+fn argo_cd_that_says_it_serves_everything_has_no_say_in_what_a_named_one_serves() {
+    let prune = format!("{ROLE} Prune");
+    let evil = [
+        settings("evil", json!({})),
+        controller("evil", "my-sa", &["--application-namespaces=*"]),
+        app("argocd/old", &[&prune]),
+        app("argocd/new", &[ROLE]),
+        object(ROLE, "old"),
+    ];
+    let response = world(evil).delete(ROLE, "system:serviceaccount:evil:my-sa");
+    refused(&response, &["argocd/new"]);
+    assert!(!response.message.contains("this prune"), "{}", response.message);
+}
+
+#[test]
 fn application_that_the_controller_does_not_serve_explains_nothing() {
     let objects = |namespaces: &str| {
         let x = going(app("evil/x", &[ROLE]));
