@@ -94,6 +94,7 @@ macro_rules! with_rules {
                         UNCLAIMED "unclaimed",
                         FINALIZER "finalizer",
                         BURST "burst",
+                        PERHAPS_HERE "unresolved-cluster",
                     ],
                 }
                 /// Updates that take something away from an object several Applications claim.

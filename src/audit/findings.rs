@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::{ApprovalValidity, Audit, AuditedApproval, FailedOpen, Overlap, Refusal, Stuck, Unprotected, Untrusted};
+use super::{
+    ApprovalValidity, Audit, AuditedApproval, FailedOpen, Overlap, Refusal, Stuck, Unprotected, Unsettled, Untrusted,
+};
 use cascade_guard_core::{
     decision::{Effect, Severity},
     object::ObjectRef,
@@ -18,6 +20,7 @@ const UNTRUSTED: &str = "untrusted-list";
 const UNPROTECTED: &str = "unprotected";
 const APPROVAL: &str = "approval";
 const FAILED_OPEN: &str = "failed-open";
+const INSTALLATIONS: &str = "installations";
 
 /// The rules of reviews, and what only an audit looks at.
 pub fn rules() -> Vec<Rule> {
@@ -27,6 +30,7 @@ pub fn rules() -> Vec<Rule> {
         Rule::new(UNTRUSTED, "the list of an Application is not to be believed", DOCS),
         Rule::new(UNPROTECTED, "a Namespace with Applications is less protected than the rules say", DOCS),
         Rule::new(APPROVAL, "an approval opens nothing any more, or never did", DOCS),
+        Rule::new(INSTALLATIONS, "Argo CDs mix Applications up, leave them alone, or are not known well enough", DOCS),
         Rule::new(FAILED_OPEN, "a delete went through while the guard did not answer", DOCS),
     ]);
     rules
@@ -43,6 +47,7 @@ impl Audit {
         found.extend(self.hooks.iter().cloned());
         found.extend(self.overlaps.iter().map(overlap));
         found.extend(self.untrusted.iter().map(untrusted));
+        found.extend(self.installations.iter().map(unsettled));
         found.extend(self.unprotected.iter().map(unprotected));
         found.extend(self.approvals.iter().filter_map(approval));
         // A stable sort keeps the order of the sections.
@@ -156,6 +161,19 @@ fn untrusted(untrusted: &Untrusted) -> ReportFinding {
     found
         .remedies
         .push(Remedy::run("have it compared again", Command::new("argocd app get").words([&path, "--hard-refresh"])));
+    found
+}
+
+fn unsettled(unsettled: &Unsettled) -> ReportFinding {
+    let mut found = finding(
+        INSTALLATIONS,
+        Severity::Warn,
+        unsettled.object.clone(),
+        "Argo CDs mix Applications up, leave them alone, or are not known well enough",
+        unsettled.detail.clone(),
+    );
+    found.check = unsettled.what.clone().into();
+    found.remedies.push(unsettled.remedy.clone());
     found
 }
 

@@ -7,6 +7,7 @@
 
 pub mod failed_open;
 mod findings;
+mod gaps;
 mod hooks;
 pub mod html;
 mod overlap;
@@ -26,6 +27,7 @@ use serde_json::value::RawValue;
 pub use self::{
     failed_open::FailedOpen,
     findings::rules,
+    gaps::Unsettled,
     overlap::Overlap,
     protection::PROTECTING,
     protection::{ApprovalValidity, AuditedApproval, Unprotected},
@@ -103,6 +105,8 @@ pub struct Audit {
     pub hooks: Vec<ReportFinding>,
     /// Applications whose lists cannot be trusted.
     pub untrusted: Vec<Untrusted>,
+    /// What is not settled about the Argo CDs of the cluster.
+    pub installations: Vec<Unsettled>,
     /// Objects whose deletion does not end, the oldest first.
     pub terminating: Vec<Stuck>,
     /// Deletes that the API server let through while the guard did not answer.
@@ -209,6 +213,7 @@ pub async fn scan<V: View, S: Source>(
         approvals: protection::approvals(input, options),
         hooks: hooks::find(input, options).await,
         untrusted: untrusted_lists::find(input).await,
+        installations: gaps::find(input),
         terminating: terminating::find(input, options).await,
         failed_open: Vec::new(),
     }

@@ -130,8 +130,7 @@ fn names(inventory: &Inventory, app: &ObjectRef, raw: &str) -> BTreeMap<Key, Obj
 }
 
 fn tracked_by(inventory: &Inventory, meta: &ObjectMeta) -> Option<String> {
-    let namespaces: HashSet<&str> = inventory.controller_namespaces().collect();
-    namespaces.into_iter().find_map(|namespace| match tracking::marker(meta, inventory.settings(namespace)) {
+    inventory.installations().homes().find_map(|home| match tracking::marker(meta, inventory.settings(home)) {
         Marker::Instance(instance) => Some(instance.to_owned()),
         Marker::None | Marker::Unknown => None,
     })

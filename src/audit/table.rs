@@ -47,6 +47,11 @@ pub fn draw(document: &Document) -> String {
         let since = untrusted.since.map_or_else(|| "always".to_owned(), |since| since.to_string());
         vec![format!("{}  since {since}: {}", untrusted.object.path(), untrusted.why)]
     });
+    section(&mut text, "Argo CDs that are not settled", &audit.installations, |row| {
+        let mut lines = vec![row.detail.clone()];
+        lines.extend(way("  ", &row.remedy));
+        lines
+    });
     section(&mut text, "Less protected than the rules say", &audit.unprotected, |row| {
         let place = if row.namespace.is_empty() { "every Namespace" } else { &row.namespace };
         vec![format!(

@@ -17,6 +17,10 @@ use crate::{
     telemetry::Metrics,
 };
 use cascade_guard_core::{
+    argo::{
+        config::{PARAMETERS_NAME, SETTINGS_NAME},
+        controller::COMPONENT,
+    },
     facts::{Answer, Question, Reading},
     namespace::content::NotRead,
     object::{ARGO_GROUP, GroupKind, ObjectRef, RBAC_GROUP},
@@ -87,20 +91,20 @@ impl ClusterReader {
 
     /// Lists Namespaces, Applications, and what else decides how they are read. A note names what the user may not list, and
     /// it is left out; but without Namespaces and Applications the whole fails.
-    pub(super) async fn whole(&self, argocd: &str) -> anyhow::Result<Snapshot> {
+    pub(super) async fn whole(&self) -> anyhow::Result<Snapshot> {
         let namespaces =
             self.everything(&GroupKind::new("", "Namespace")).await.context("Namespaces cannot be listed")?;
         let ListedCluster { mut snapshot, not_read } = self.with_applications(namespaces).await?;
         if let Some(NotRead { what, why }) = not_read {
             bail!("{what} cannot be listed: {why}");
         }
-        self.add_neighbours(&mut snapshot, argocd).await?;
+        self.add_neighbours(&mut snapshot).await?;
         Ok(snapshot)
     }
 
-    /// Adds ApplicationSets, AppProjects, cluster Secrets and the settings of Argo CD. A note names what the user may not
+    /// Adds ApplicationSets, AppProjects, cluster Secrets and what tells of the Argo CDs of the cluster. A note names what the user may not
     /// list, and it is left out.
-    pub async fn add_neighbours(&self, snapshot: &mut Snapshot, argocd: &str) -> anyhow::Result<()> {
+    pub async fn add_neighbours(&self, snapshot: &mut Snapshot) -> anyhow::Result<()> {
         let mut further = Vec::new();
         for kind in ["ApplicationSet", "AppProject"] {
             match self.everything(&GroupKind::new(ARGO_GROUP, kind)).await {
@@ -118,12 +122,15 @@ impl ClusterReader {
             }
             Err(error) => output::note(&format!("names of clusters are not known: {:#}", in_words(error))),
         }
-        let settings = ObjectRef::new("", "ConfigMap", argocd, "argocd-cm");
-        match self.object(&settings).await {
-            Reading::Found(raw) => further.push(serde_json::from_str(raw.get())?),
-            Reading::NotFound => {}
-            Reading::Unreadable(why) | Reading::Forbidden(why) => {
-                output::note(&format!("how Argo CD marks its objects is not known: {why}"));
+        for (what, kind, params) in [
+            ("how Argo CD marks its objects", ("", "ConfigMap"), named(SETTINGS_NAME)),
+            ("which namespaces Argo CD serves", ("", "ConfigMap"), named(PARAMETERS_NAME)),
+            ("who the controllers of Argo CD are", ("apps", "StatefulSet"), controllers()),
+            ("who the controllers of Argo CD are", ("apps", "Deployment"), controllers()),
+        ] {
+            match self.selected(&GroupKind::new(kind.0, kind.1), params).await {
+                Ok(found) => further.extend(found),
+                Err(error) => output::note(&format!("{what} is not known: {error:#}")),
             }
         }
         for object in further {
@@ -176,8 +183,8 @@ impl ClusterReader {
 
     /// The cluster as `lint` needs it: Applications and Namespaces, and that the objects a hook can need exist. Of those no
     /// more than metadata is asked for, because some are Secrets. What the user may not list is named and left out.
-    pub async fn existing(&self, argocd: &str) -> anyhow::Result<Snapshot> {
-        let mut snapshot = self.whole(argocd).await?;
+    pub async fn existing(&self) -> anyhow::Result<Snapshot> {
+        let mut snapshot = self.whole().await?;
         for (group, kind) in NEEDED {
             let kind = GroupKind::new(group, kind);
             let (api, resource) = self.api(&kind)?;
@@ -208,8 +215,13 @@ impl ClusterReader {
 
     /// Lists every object of a kind, page by page.
     async fn everything(&self, kind: &GroupKind) -> anyhow::Result<Vec<serde_json::Value>> {
+        self.selected(kind, ListParams::default()).await
+    }
+
+    /// Lists some objects of a kind, page by page.
+    async fn selected(&self, kind: &GroupKind, params: ListParams) -> anyhow::Result<Vec<serde_json::Value>> {
         let (api, resource) = self.api(kind)?;
-        let mut params = ListParams::default().limit(PAGE);
+        let mut params = params.limit(PAGE);
         let mut found = Vec::new();
         loop {
             let page = api.list(&params).await.map_err(in_words)?;
@@ -222,6 +234,14 @@ impl ClusterReader {
             }
         }
     }
+}
+
+fn named(name: &str) -> ListParams {
+    ListParams::default().fields(&format!("metadata.name={name}"))
+}
+
+fn controllers() -> ListParams {
+    ListParams::default().labels(&format!("{}={}", COMPONENT.0, COMPONENT.1))
 }
 
 /// An object as JSON, with its kind: the items of a list carry none.

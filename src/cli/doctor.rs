@@ -4,18 +4,26 @@
 use std::process::ExitCode;
 
 use k8s_openapi::api::{admissionregistration::v1::ValidatingWebhookConfiguration, core::v1::Namespace};
-use kube::{Api, Client, api::DeleteParams};
-use serde::Serialize;
+use kube::{
+    Api, Client,
+    api::{DeleteParams, DynamicObject},
+    discovery::ApiResource,
+};
+use serde::{Deserialize, Serialize};
 
 use super::{
     arguments::PolicyArgs,
     cluster_access::{self, ClusterArgs, in_words},
+    cluster_reader::ClusterReader,
     output::{self, Format},
 };
 use crate::audit::PROTECTING;
 use cascade_guard_core::{
     kinds::is_final,
-    policy::{Mode, Policy, RuleKey, Subject},
+    policy::{
+        GuardPolicy, Mode, POLICY_NAME, Policy, RuleKey, Subject, schema::GuardPolicyStatus,
+        status::INSTALLATIONS_KNOWN,
+    },
 };
 
 /// Arguments of `doctor`.
@@ -78,6 +86,7 @@ async fn checks(args: &Args, client: &Client) -> anyhow::Result<Vec<Check>> {
             Some(why) => not_known(&why),
             None => modes(&policy, &canary, &user.username),
         },
+        installations(client, &args.policy, &policy).await,
         refusal(client, &canary).await,
     ])
 }
@@ -149,6 +158,38 @@ fn modes(policy: &Policy, canary: &str, user: &str) -> Check {
         format!("; nothing refuses the delete of Namespace {canary}: {}", each.join(", "))
     };
     Check { what: "policy", healthy, detail: format!("{}{why}", modes.join(", ")) }
+}
+
+/// Whether the policy says all that cannot be seen of the Argo CDs of the cluster. What the guard itself sees stands in the
+/// status of its policy; where a file takes the place of that, or no guard has written it yet, what the current user sees.
+async fn installations(client: &Client, args: &PolicyArgs, policy: &Policy) -> Check {
+    let what = "Argo CDs";
+    let kind = ApiResource::erase::<GuardPolicy>(&());
+    let policies: Api<DynamicObject> = Api::all_with(client.clone(), &kind);
+    let stored = match args.policy {
+        None => policies.get_opt(POLICY_NAME).await.ok().flatten(),
+        Some(_) => None,
+    };
+    let status = stored.and_then(|stored| GuardPolicyStatus::deserialize(&stored.data["status"]).ok());
+    let said =
+        status.and_then(|status| status.conditions.into_iter().find(|condition| condition.kind == INSTALLATIONS_KNOWN));
+    if let Some(condition) = said {
+        return Check { what, healthy: condition.status == "True", detail: condition.message };
+    }
+    match gaps_as_read(client, policy).await {
+        Ok(gaps) if gaps.is_empty() => Check {
+            what,
+            healthy: true,
+            detail: "every Argo CD is named and every cluster name is resolved".to_owned(),
+        },
+        Ok(gaps) => Check { what, healthy: false, detail: gaps.join("; ") },
+        Err(error) => Check { what, healthy: false, detail: format!("they cannot be read: {error:#}") },
+    }
+}
+
+async fn gaps_as_read(client: &Client, policy: &Policy) -> anyhow::Result<Vec<String>> {
+    let snapshot = ClusterReader::new(client.clone()).await?.whole().await?;
+    Ok(snapshot.inventory(policy, (0, 0)).gaps_in_words())
 }
 
 /// Whether a delete that must not pass is refused, by the guard and by nobody else.

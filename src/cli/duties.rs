@@ -63,6 +63,7 @@ impl Duties {
         let source = source.gently();
         let status = StatusWriter {
             client: client.clone(),
+            inventory: inventory.clone(),
             policy: policy.clone(),
             readiness: readiness.clone(),
             health: health.clone(),

@@ -90,7 +90,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         (Some(snapshot), policy)
     } else {
         let policy = policy.load()?;
-        let snapshot = args.live.then(|| existing(&args.cluster, &policy)).transpose()?;
+        let snapshot = args.live.then(|| existing(&args.cluster)).transpose()?;
         (snapshot, policy)
     };
     let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
@@ -129,11 +129,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }))
 }
 
-fn existing(cluster: &ClusterArgs, policy: &Policy) -> anyhow::Result<Snapshot> {
+fn existing(cluster: &ClusterArgs) -> anyhow::Result<Snapshot> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let reader = ClusterReader::new(cluster.connect().await?).await?;
-        reader.existing(&policy.spec.argocd.namespace).await
+        reader.existing().await
     })
 }
 

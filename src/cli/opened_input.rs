@@ -45,7 +45,7 @@ impl OpenedInput {
     /// Opens the cluster under this policy.
     pub async fn of_cluster(client: Client, policy: Policy) -> anyhow::Result<Self> {
         let live = ClusterReader::new(client).await?;
-        let snapshot = live.whole(&policy.spec.argocd.namespace).await?;
+        let snapshot = live.whole().await?;
         let inventory = snapshot.inventory(&policy, (0, 0));
         Ok(Self { policy, snapshot, inventory, live: Some(live) })
     }

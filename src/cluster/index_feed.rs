@@ -10,11 +10,11 @@ use super::watch::Watch;
 use crate::state::{LiveInventory, LivePolicy};
 use cascade_guard_core::{
     argo::{
-        Application, Clusters,
-        config::{application_namespaces, cluster_secret, sync_accounts, tracking_settings},
+        Application, Clusters, Controller, ProjectSpec,
+        config::{application_namespaces, cluster_secret, tracking_settings},
         partial,
     },
-    inventory::{AppSet, Names, Project, Served},
+    inventory::{AppSet, Names, Project},
     object::ObjectMeta,
     policy::{Observed, Policy},
 };
@@ -85,7 +85,7 @@ impl Feed for InventoryFeed {
                 self.inventory.write().apply_appset(set);
             }
             Watch::Projects => {
-                let project = Project { meta: metadata(), sync_accounts: sync_accounts(json) };
+                let project = Project { meta: metadata(), spec: ProjectSpec::read(json).into() };
                 self.inventory.write().apply_project(project);
             }
             Watch::Namespaces => {
@@ -97,8 +97,12 @@ impl Feed for InventoryFeed {
                 self.inventory.write().set_settings(namespace, settings);
             }
             Watch::Parameters => {
-                let served = application_namespaces(json).map_or(Served::Unseen, |setting| Served::parse(&setting));
-                self.inventory.write().set_served(namespace, served);
+                let served = application_namespaces(json);
+                self.inventory.write().set_parameters(namespace, served);
+            }
+            Watch::Deployments | Watch::StatefulSets => {
+                let controller = Controller::read(&metadata(), json);
+                self.inventory.write().set_controller(&self.watch.kind().kind, namespace, name, controller);
             }
             Watch::ClusterSecrets | Watch::Definitions | Watch::Policy => {}
         }
@@ -112,7 +116,10 @@ impl Feed for InventoryFeed {
             Watch::Projects => inventory.remove_project(namespace, name),
             Watch::Namespaces => inventory.remove_namespace(name),
             Watch::Settings => inventory.set_settings(namespace, None),
-            Watch::Parameters => inventory.set_served(namespace, Served::Unseen),
+            Watch::Parameters => inventory.set_parameters(namespace, None),
+            Watch::Deployments | Watch::StatefulSets => {
+                inventory.set_controller(&self.watch.kind().kind, namespace, name, None);
+            }
             Watch::ClusterSecrets | Watch::Definitions | Watch::Policy => {}
         }
     }
@@ -125,7 +132,10 @@ impl Feed for InventoryFeed {
             Watch::Projects => inventory.retain_projects(listed),
             Watch::Namespaces => inventory.retain_namespaces(listed),
             Watch::Settings => inventory.retain_settings(listed),
-            Watch::Parameters => inventory.retain_served(listed),
+            Watch::Parameters => inventory.retain_parameters(listed),
+            Watch::Deployments | Watch::StatefulSets => {
+                inventory.retain_controllers(&self.watch.kind().kind, listed);
+            }
             Watch::ClusterSecrets | Watch::Definitions | Watch::Policy => {}
         }
     }

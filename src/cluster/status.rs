@@ -13,7 +13,7 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Health, client::in_words};
-use crate::state::{LivePolicy, Readiness, Requirement};
+use crate::state::{LiveInventory, LivePolicy, Readiness, Requirement};
 use cascade_guard_core::policy::{
     Claims, GuardPolicy, Observed, POLICY_NAME,
     schema::{GuardPolicyStatus, Mode},
@@ -35,6 +35,8 @@ const START: Duration = Duration::from_secs(120);
 pub struct StatusWriter {
     /// The connection.
     pub client: Client,
+    /// What is known of the Argo CDs of the cluster.
+    pub inventory: Arc<LiveInventory>,
     /// The policy in force.
     pub policy: Arc<LivePolicy>,
     /// Whether claims are known.
@@ -48,6 +50,7 @@ pub struct StatusWriter {
 struct Said {
     observed: Observed,
     claims: Claims,
+    gaps: Vec<String>,
     modes: std::collections::BTreeMap<String, Mode>,
 }
 
@@ -106,11 +109,13 @@ impl StatusWriter {
     /// Brings the status up to date and returns its content; `None` if nothing had to be checked.
     async fn write(&self, observed: Observed, last: Option<&(Said, Instant)>) -> Result<Option<Said>, kube::Error> {
         let now = Timestamp::now();
-        let (policy, claims) = (self.policy.load(), self.claims(now));
-        let wanted = |before: &GuardPolicyStatus| GuardPolicyStatus::of(&policy, &observed, &claims, before, now);
+        let (policy, claims, gaps) = (self.policy.load(), self.claims(now), self.gaps());
+        let wanted =
+            |before: &GuardPolicyStatus| GuardPolicyStatus::of(&policy, &observed, &claims, &gaps, before, now);
         let said = Said {
             observed: observed.clone(),
             claims: claims.clone(),
+            gaps: gaps.clone(),
             modes: wanted(&GuardPolicyStatus::default()).modes,
         };
         if last.is_some_and(|(before, at)| *before == said && at.elapsed() < LOOK_AGAIN) {
@@ -134,6 +139,10 @@ impl StatusWriter {
             tracing::debug!(generation = observed.generation, "the status of GuardPolicy default was written");
         }
         Ok(Some(said))
+    }
+
+    fn gaps(&self) -> Vec<String> {
+        self.inventory.read().gaps_in_words()
     }
 
     fn claims(&self, now: Timestamp) -> Claims {

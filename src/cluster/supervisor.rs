@@ -103,6 +103,8 @@ impl Cluster {
             Watch::Namespaces,
             Watch::Settings,
             Watch::Parameters,
+            Watch::Deployments,
+            Watch::StatefulSets,
             Watch::ClusterSecrets,
             Watch::Projects,
             Watch::ApplicationSets,
@@ -201,7 +203,7 @@ impl Cluster {
     fn rescope(&self, shared: &Shared) {
         let policy = self.policy.load();
         shared.names.refresh();
-        self.inventory.write().set_controller_namespace(&policy.spec.argocd.namespace);
+        self.inventory.write().set_policy(&policy);
         shared.scope.send_if_modified(|scope| {
             let next = WatchScope::of(&policy, scope.generation);
             let changed = *scope != next;

@@ -11,7 +11,10 @@ use tokio::sync::watch::Sender;
 
 use super::watched_object::WatchedObject;
 use cascade_guard_core::{
-    argo::config::{PARAMETERS_NAME, SECRET_TYPE, SETTINGS_NAME},
+    argo::{
+        config::{PARAMETERS_NAME, SECRET_TYPE, SETTINGS_NAME},
+        controller::COMPONENT,
+    },
     object::{ARGO_GROUP, GroupKind},
     policy::{POLICY_NAME, Policy},
 };
@@ -19,8 +22,9 @@ use cascade_guard_core::{
 /// What is watched.
 ///
 /// The guard needs `list` and `watch` on: `applications`, `applicationsets` and `appprojects` of `argoproj.io`,
-/// `namespaces`, `customresourcedefinitions`, `guardpolicies`, the ConfigMaps called `argocd-cm` and `argocd-cmd-params-cm`, each in the whole
-/// cluster, and `secrets` in the namespace of Argo CD. Only Applications and Namespaces are indispensable.
+/// `namespaces`, `customresourcedefinitions`, `guardpolicies`, `deployments`, `statefulsets`, the ConfigMaps called
+/// `argocd-cm` and `argocd-cmd-params-cm`, each in the whole cluster, and `secrets` in the namespace of Argo CD. Only
+/// Applications and Namespaces are indispensable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Watch {
     /// Applications, whole: their lists are the claims.
@@ -35,6 +39,10 @@ pub enum Watch {
     Settings,
     /// In which namespaces every Argo CD serves Applications.
     Parameters,
+    /// Deployments that are application controllers: as whom they act, and which namespaces they are told to serve.
+    Deployments,
+    /// StatefulSets that are application controllers.
+    StatefulSets,
     /// Which names and URLs mean one cluster.
     ClusterSecrets,
     /// Custom resource definitions, metadata alone: a change of them makes discovery look again.
@@ -53,6 +61,8 @@ impl Watch {
             Self::Namespaces => "Namespaces",
             Self::Settings => "ConfigMaps called argocd-cm",
             Self::Parameters => "ConfigMaps called argocd-cmd-params-cm",
+            Self::Deployments => "Deployments of application controllers",
+            Self::StatefulSets => "StatefulSets of application controllers",
             Self::ClusterSecrets => "cluster Secrets of Argo CD",
             Self::Definitions => "CustomResourceDefinitions",
             Self::Policy => "GuardPolicies",
@@ -81,6 +91,8 @@ impl Watch {
             Self::Projects => (ARGO_GROUP, "v1alpha1", "AppProject", "appprojects"),
             Self::Namespaces => ("", "v1", "Namespace", "namespaces"),
             Self::Settings | Self::Parameters => ("", "v1", "ConfigMap", "configmaps"),
+            Self::Deployments => ("apps", "v1", "Deployment", "deployments"),
+            Self::StatefulSets => ("apps", "v1", "StatefulSet", "statefulsets"),
             Self::ClusterSecrets => ("", "v1", "Secret", "secrets"),
             Self::Definitions => {
                 ("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions")
@@ -108,6 +120,7 @@ impl Watch {
             Self::Settings => (None, Some(format!("metadata.name={SETTINGS_NAME}"))),
             Self::Parameters => (None, Some(format!("metadata.name={PARAMETERS_NAME}"))),
             Self::Policy => (None, Some(format!("metadata.name={POLICY_NAME}"))),
+            Self::Deployments | Self::StatefulSets => (Some(format!("{}={}", COMPONENT.0, COMPONENT.1)), None),
             Self::ClusterSecrets => (Some(format!("{}={}", SECRET_TYPE.0, SECRET_TYPE.1)), None),
             _ => (None, None),
         }
@@ -139,7 +152,12 @@ impl Watch {
                 WatchScope { generation: scope.generation, ..WatchScope::default() }
             }
             Self::ClusterSecrets => WatchScope { argocd: scope.argocd.clone(), ..WatchScope::default() },
-            Self::Namespaces | Self::Settings | Self::Parameters | Self::Definitions => WatchScope::default(),
+            Self::Namespaces
+            | Self::Settings
+            | Self::Parameters
+            | Self::Deployments
+            | Self::StatefulSets
+            | Self::Definitions => WatchScope::default(),
         }
     }
 }
@@ -147,7 +165,7 @@ impl Watch {
 /// What of the policy and of the cluster decides what the watches are to deliver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct WatchScope {
-    /// Namespace of the Argo CD controllers.
+    /// Namespace of the Argo CD whose cluster Secrets may be read.
     pub(super) argocd: String,
     /// Namespaces that may hold Applications.
     pub(super) applications: Vec<String>,

@@ -47,6 +47,8 @@ async fn guard_may_read_what_it_judges_by_and_change_nothing(world: &World) -> R
         ("watch", "cascade-guard.io", "guardpolicies"),
         ("watch", "", "configmaps=argocd-cm"),
         ("watch", "", "configmaps=argocd-cmd-params-cm"),
+        ("watch", "apps", "statefulsets"),
+        ("watch", "apps", "deployments"),
         ("patch", "cascade-guard.io", "guardpolicies/status"),
         ("create", "authorization.k8s.io", "subjectaccessreviews"),
         ("list", "", "pods"),

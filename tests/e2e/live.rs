@@ -36,7 +36,7 @@ fn policies(world: &World) -> Api<DynamicObject> {
 }
 
 /// Stores a policy; gives its generation.
-async fn store(world: &World, spec: Value) -> kube::Result<Option<i64>> {
+pub(crate) async fn store(world: &World, spec: Value) -> kube::Result<Option<i64>> {
     let policy = json!({
         "apiVersion": "cascade-guard.io/v1alpha1", "kind": "GuardPolicy", "metadata": {"name": "default"}, "spec": spec,
     });
@@ -69,11 +69,11 @@ async fn takes_a_bad_wave(guard: &Guard) -> Result<bool> {
 }
 
 /// What the status says: modes, and of each condition its status and reason.
-async fn status(world: &World) -> Result<Value> {
+pub(crate) async fn status(world: &World) -> Result<Value> {
     Ok(policies(world).get("default").await?.data["status"].take())
 }
 
-fn condition<'a>(status: &'a Value, kind: &str) -> Result<(&'a str, &'a str, &'a str)> {
+pub(crate) fn condition<'a>(status: &'a Value, kind: &str) -> Result<(&'a str, &'a str, &'a str)> {
     let conditions = status["conditions"].as_array().context("no conditions")?;
     let found = conditions.iter().find(|condition| condition["type"] == kind).context("no such condition")?;
     let word = |key: &str| found[key].as_str().unwrap_or_default();
@@ -81,7 +81,11 @@ fn condition<'a>(status: &'a Value, kind: &str) -> Result<(&'a str, &'a str, &'a
 }
 
 /// Runs with a guard that takes its policy from the cluster, and takes both away whatever happens.
-async fn with_guard(world: &World, flags: &[&str], test: impl AsyncFnOnce(&Guard) -> Result<()>) -> Result<()> {
+pub(crate) async fn with_guard(
+    world: &World,
+    flags: &[&str],
+    test: impl AsyncFnOnce(&Guard) -> Result<()>,
+) -> Result<()> {
     let guard = Guard::with(&world.plane, &world.folder, "live-guard", flags).await?;
     let outcome = test(&guard).await;
     guard.stop()?;

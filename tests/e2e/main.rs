@@ -14,6 +14,7 @@ mod hook_needs;
 mod hooks;
 mod incidents;
 mod install;
+mod installations;
 mod live;
 mod matching;
 mod outage;
@@ -45,6 +46,7 @@ fn main() -> anyhow::Result<ExitCode> {
         outage::tests(),
         changed::tests(),
         live::tests(),
+        installations::tests(),
         reports::tests(),
     ];
     stage::run(tests.into_iter().flatten().collect())

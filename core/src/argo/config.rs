@@ -1,4 +1,4 @@
-//! What Argo CD's own configuration objects say: AppProjects, `argocd-cm`, cluster Secrets.
+//! What Argo CD's own configuration objects say: `argocd-cm`, `argocd-cmd-params-cm`, cluster Secrets.
 
 use std::{collections::HashMap, str::from_utf8};
 
@@ -12,41 +12,10 @@ use crate::object::{ObjectMeta, null_to_default};
 pub const SETTINGS_NAME: &str = "argocd-cm";
 /// Name of the ConfigMap with what the processes of an installation are started with.
 pub const PARAMETERS_NAME: &str = "argocd-cmd-params-cm";
+/// Its key for the namespaces besides its own in which an installation serves Applications.
+pub const NAMESPACES_KEY: &str = "application.namespaces";
 /// Label of Secrets that Argo CD reads, and its value on those that describe a cluster.
 pub const SECRET_TYPE: (&str, &str) = ("argocd.argoproj.io/secret-type", "cluster");
-
-/// Who syncs for an AppProject when impersonation is on (`destinationServiceAccounts`), as
-/// `<namespace>:<service account>`. An AppProject that cannot be read names nobody.
-pub fn sync_accounts(project: &str) -> Vec<String> {
-    #[derive(Deserialize, Default)]
-    #[serde(default)]
-    struct Body {
-        #[serde(deserialize_with = "null_to_default")]
-        spec: Spec,
-    }
-    #[derive(Deserialize, Default)]
-    #[serde(rename_all = "camelCase", default)]
-    struct Spec {
-        #[serde(deserialize_with = "null_to_default")]
-        destination_service_accounts: Vec<Account>,
-    }
-    #[derive(Deserialize, Default)]
-    #[serde(rename_all = "camelCase", default)]
-    struct Account {
-        default_service_account: String,
-        namespace: String,
-    }
-    let body: Body = serde_json::from_str(project).unwrap_or_default();
-    let accounts = body.spec.destination_service_accounts.into_iter().map(|account| {
-        // `namespace:name`, or a name in the destination's namespace, which the entry gives as a pattern.
-        if account.default_service_account.contains(':') {
-            account.default_service_account
-        } else {
-            format!("{}:{}", account.namespace, account.default_service_account)
-        }
-    });
-    accounts.collect()
-}
 
 /// How an installation marks its objects, from its `argocd-cm`; `None` if the ConfigMap cannot be read.
 pub fn tracking_settings(config_map: &str) -> Option<TrackingSettings> {
@@ -65,7 +34,7 @@ pub fn tracking_settings(config_map: &str) -> Option<TrackingSettings> {
 /// In which namespaces besides its own an installation serves Applications, from its `argocd-cmd-params-cm`, as it is
 /// written there; `None` where it does not say.
 pub fn application_namespaces(config_map: &str) -> Option<String> {
-    data_of(config_map)?.remove("application.namespaces")
+    data_of(config_map)?.remove(NAMESPACES_KEY)
 }
 
 fn data_of(config_map: &str) -> Option<HashMap<String, String>> {
@@ -76,39 +45,6 @@ fn data_of(config_map: &str) -> Option<HashMap<String, String>> {
         data: HashMap<String, String>,
     }
     Some(serde_json::from_str::<Body>(config_map).ok()?.data)
-}
-
-/// In which namespaces besides its own an application controller serves Applications, from the flags and the environment
-/// of its Deployment or StatefulSet. The outer `None` where the workload is no application controller; the inner one
-/// where it does not say, so that the ConfigMap decides or, without that, it serves its own namespace only.
-pub fn controller_namespaces(meta: &ObjectMeta, workload: &str) -> Option<Option<String>> {
-    const FLAG: &str = "--application-namespaces";
-    if meta.label("app.kubernetes.io/component") != Some("application-controller") {
-        return None;
-    }
-    let body: serde_json::Value = serde_json::from_str(workload).unwrap_or_default();
-    let containers = body.pointer("/spec/template/spec/containers").and_then(serde_json::Value::as_array);
-    let mut said = None;
-    for container in containers.into_iter().flatten() {
-        let words: Vec<&str> = ["command", "args"]
-            .iter()
-            .filter_map(|key| container[*key].as_array())
-            .flatten()
-            .filter_map(serde_json::Value::as_str)
-            .collect();
-        for (at, word) in words.iter().enumerate() {
-            let value = match word.strip_prefix(FLAG) {
-                Some("") => words.get(at + 1).copied(),
-                Some(rest) => rest.strip_prefix('='),
-                None => None,
-            };
-            said = value.map(str::to_owned).or(said);
-        }
-        let environment = container["env"].as_array().into_iter().flatten();
-        let set = environment.filter(|entry| entry["name"] == "ARGOCD_APPLICATION_NAMESPACES");
-        said = said.or_else(|| set.filter_map(|entry| entry["value"].as_str()).map(str::to_owned).next());
-    }
-    Some(said)
 }
 
 /// Name and server that a cluster Secret declares to be one cluster; `None` for any other Secret.

@@ -8,9 +8,9 @@ use std::collections::HashMap;
 
 use super::plan::{Fate, Inputs, Item, Plan, Taker, Via};
 use crate::{
-    argo::{Marker, sync_options::is_kept, tracking},
+    argo::sync_options::is_kept,
     facts::Facts,
-    inventory::{AppId, Key, LOCAL, generated_by},
+    inventory::{AppId, Key, LOCAL, Ownership, generated_by},
     object::{ARGO_GROUP, ObjectRef},
 };
 
@@ -78,7 +78,9 @@ fn is_sure(inputs: Inputs<'_>, plan: &Plan, sure: &[bool], sets: &HashMap<Box<st
                 None => plan.items.first().is_some_and(|root| root.kind.is(ARGO_GROUP, "ApplicationSet")),
             })
         }
-        Via::Cascade => plan.takers_of(item).any(|taker| is_leaving(plan, taker) && surely_takes(inputs, taker, item)),
+        Via::Cascade => {
+            plan.takers_of(item).any(|taker| is_leaving(plan, taker) && surely_takes(inputs, plan, taker, item))
+        }
     }
 }
 
@@ -89,14 +91,17 @@ fn is_leaving(plan: &Plan, taker: &Taker) -> bool {
 
 /// Whether the cascade of an Application takes an item whatever else happens: the marker on it names the Application, and
 /// nothing keeps it. Of a Namespace, which was read, its fate says so.
-fn surely_takes(inputs: Inputs<'_>, taker: &Taker, item: &Item) -> bool {
+fn surely_takes(inputs: Inputs<'_>, plan: &Plan, taker: &Taker, item: &Item) -> bool {
     if item.kind.is("", "Namespace") {
         return item.fate == Fate::Deleted;
     }
     let meta = item.object.as_ref().and_then(|object| inputs.inventory.watched_markers(object));
-    let settings = inputs.inventory.settings(&taker.app.controller_namespace);
+    let inventory = inputs.inventory;
     meta.is_some_and(|meta| {
-        tracking::marker(meta, settings) == Marker::Instance(&taker.app.instance)
+        // A marker that another Application may have written as well names nobody.
+        let goes = |id: &AppId| Some(*id) == taker.id || plan.leaving.surely.contains(id);
+        inventory.ownership(&taker.app, meta) == Ownership::Own
+            && inventory.writers(meta, item.key).iter().all(goes)
             && !is_kept(meta, taker.app.keeps_objects)
     })
 }

@@ -221,7 +221,7 @@ impl Closure<'_> {
         let inventory = self.inputs.inventory;
         let own_key = inventory.key_of(LOCAL, &app.object());
         let (cluster, taker) = (app.cluster, self.plan.takers.len());
-        self.plan.instances.insert((cluster, app.instance.clone()));
+        self.plan.taking.extend(id);
         self.plan.takers.push(Taker {
             id,
             distrust: app.distrust.filter(|_| !app.never_compared),
@@ -267,7 +267,7 @@ impl Closure<'_> {
     /// Adds what a cascade takes because it carries the Application's marker, although its list does not hold it.
     fn take_marked(&mut self, taker: usize, id: Option<AppId>, own_key: Key) {
         let inventory = self.inputs.inventory;
-        let marked: Vec<ObjectRef> = inventory.marked_by(&self.plan.takers[taker].app).cloned().collect();
+        let marked: Vec<ObjectRef> = inventory.marked_by(&self.plan.takers[taker].app).into_iter().cloned().collect();
         for object in marked {
             let key = inventory.key_of(LOCAL, &object);
             let listed = self.plan.item(key).is_some_and(|item| item.takers.iter().any(|(by, _)| *by == taker));
@@ -323,7 +323,7 @@ impl Closure<'_> {
         let Some(last) = self.plan.takers.get(*last) else { return false };
         match &item.fate {
             Fate::Spared(Spared::OtherMarker(instance)) => {
-                *last.app.instance == **instance || busy(&last.app).is_some()
+                self.inputs.inventory.may_be(&last.app, instance) || busy(&last.app).is_some()
             }
             Fate::Spared(Spared::NoMarker) => busy(&last.app).is_some(),
             Fate::Spared(Spared::Kept) => !last.app.keeps_objects && !self.kept.contains(&place),

@@ -4,20 +4,16 @@
 
 use std::collections::HashSet;
 
-use jiff::Timestamp;
-
-use super::plan::Inputs;
+use super::{caller::Caller, plan::Inputs};
 use crate::{
     argo::{
-        Class, Marker,
+        Class,
         hook::Hook,
         sync_options::{SYNC_OPTIONS, in_annotation},
-        tracking,
     },
     facts::Facts,
-    inventory::{App, AppId, AppSet, LOCAL},
+    inventory::{App, AppId, AppSet, LOCAL, Ownership, Reach},
     object::{ARGO_GROUP, ObjectMeta, ObjectRef, RBAC_GROUP},
-    policy::break_glass_reason,
 };
 
 /// Why an object is being deleted.
@@ -47,28 +43,6 @@ impl Explanation {
     }
 }
 
-/// Whether `user` syncs, prunes and cascades for Argo CD: named by the policy, or impersonated by an AppProject
-/// (`destinationServiceAccounts`).
-pub fn is_sync_identity(inputs: Inputs<'_>, user: &str) -> bool {
-    if inputs.policy.is_argocd(user) {
-        return true;
-    }
-    let Some(account) = user.strip_prefix("system:serviceaccount:") else { return false };
-    inputs.inventory.projects().flat_map(|project| &project.sync_accounts).any(|pattern| same_account(pattern, account))
-}
-
-/// Compares `<namespace>:<name>` with a pattern of which the namespace may hold wildcards or be empty (any destination).
-fn same_account(pattern: &str, account: &str) -> bool {
-    let (Some((namespace, name)), Some((in_namespace, account_name))) =
-        (pattern.split_once(':'), account.split_once(':'))
-    else {
-        return false;
-    };
-    name == account_name
-        && (namespace.is_empty()
-            || globset::Glob::new(namespace).is_ok_and(|glob| glob.compile_matcher().is_match(in_namespace)))
-}
-
 /// Explains the DELETE of `object`. `None` while an answer is out.
 pub fn explain(
     inputs: Inputs<'_>,
@@ -76,6 +50,7 @@ pub fn explain(
     object: &ObjectRef,
     meta: &ObjectMeta,
     user: &str,
+    caller: Option<&Caller<'_>>,
 ) -> Option<Explanation> {
     if !object.is_namespace() && !object.namespace.is_empty() && is_swept(inputs, facts, &object.namespace, user)? {
         return Some(Explanation::Swept);
@@ -83,10 +58,7 @@ pub fn explain(
     if inputs.policy.is_garbage_collector(user) {
         return Some(Explanation::Collected);
     }
-    if is_sync_identity(inputs, user) {
-        return Some(by_argocd(inputs, object, meta));
-    }
-    Some(Explanation::Direct)
+    Some(caller.map_or(Explanation::Direct, |caller| by_argocd(inputs, caller, object, meta)))
 }
 
 /// Whether the object's Namespace is on its way out, so that the object goes whatever anybody says. The watch may lag
@@ -103,35 +75,40 @@ fn is_swept(inputs: Inputs<'_>, facts: &mut Facts, namespace: &str, user: &str) 
     Some(reading.found().is_none_or(|meta| meta.is_terminating()))
 }
 
-fn by_argocd(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta) -> Explanation {
+/// Why an Argo CD deletes. Only Applications that it really serves can be the reason.
+fn by_argocd(inputs: Inputs<'_>, caller: &Caller<'_>, object: &ObjectRef, meta: &ObjectMeta) -> Explanation {
     let inventory = inputs.inventory;
     let key = inventory.key_of(LOCAL, object);
     // An annotation alone makes no hook: `Skip`, Helm's tests and what is misspelt are never run.
     let is_hook = Hook::of(meta).is_some_and(|hook| hook.phase().is_some());
-    let involved = involved(inputs, object, meta);
-    let apps: Vec<(AppId, &App)> = involved.iter().filter_map(|id| inventory.app(*id).map(|app| (*id, app))).collect();
+    // The cascade of an Application that still lists the object passes it by once another one marks it.
+    let marked = named_by_marker(inputs, object, meta);
+    let named: HashSet<AppId> = marked.iter().copied().collect();
+    let apps: Vec<(AppId, &App)> = involved(inputs, object, &marked)
+        .into_iter()
+        .filter_map(|id| Some((id, inventory.app(id)?)))
+        .filter(|(_, app)| caller.acts_for(inventory, app))
+        .collect();
 
     let class = |app: &App| app.claim(key).map(|claim| claim.class);
     let object_replaces =
         ["Replace", "Force"].iter().any(|option| in_annotation(meta.annotation(SYNC_OPTIONS), option) == Some("true"));
     // `kubectl auth reconcile`, which Argo CD runs for RBAC, deletes a binding whose roleRef changed.
     let is_binding = object.kind.group == RBAC_GROUP && object.kind.kind.ends_with("Binding");
-    // The cascade of an Application that still lists the object passes it by once another one marks it.
-    let marked = named_by_marker(inputs, meta);
     // One that was never compared lists nothing yet; what carries its marker it made before it was made anew.
     let wants = |id: AppId, app: &App| {
-        class(app).is_some_and(|class| app.claims_class(class)) || (app.never_compared && marked.contains(&id))
+        class(app).is_some_and(|class| app.claims_class(class)) || (app.never_compared && named.contains(&id))
     };
     let says_so = |id: AppId, app: &App| {
         let running = app.running.filter(|_| wants(id, app));
         running.is_some_and(|running| running.replaces || object_replaces || is_binding)
     };
-    let owns = |id: &AppId, app: &App| marked.contains(id) && app.terminating.is_none();
+    let owns = |id: &AppId, app: &App| named.contains(id) && app.terminating.is_none();
     if let Some((id, _)) = apps.iter().find(|(id, app)| owns(id, app) && says_so(*id, app)) {
         return Explanation::Replacement(*id);
     }
     // Hooks that run before and after a deletion are cleaned up when the cascade's own finalizer is gone already.
-    let ends = |id: &AppId, app: &App| app.cascades || (is_hook && marked.contains(id));
+    let ends = |id: &AppId, app: &App| app.cascades || (is_hook && named.contains(id));
     if let Some((id, _)) = apps.iter().find(|(id, app)| app.terminating.is_some() && ends(id, app)) {
         return Explanation::Cascade(*id);
     }
@@ -146,76 +123,88 @@ fn by_argocd(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta) -> Expla
         let prunes = running.prune && !running.replaces;
         replaces.then_some(Explanation::Replacement(*id)).or_else(|| prunes.then_some(Explanation::Prune(*id)))
     };
-    let (named, listing): (Vec<_>, Vec<_>) = apps.iter().partition(|(id, _)| marked.contains(id));
+    let (marking, listing): (Vec<_>, Vec<_>) = apps.iter().partition(|(id, _)| named.contains(id));
     // Of several that only list it, one that prunes is the worse.
     let mut listing: Vec<Explanation> = listing.into_iter().filter_map(syncs).collect();
     listing.sort_by_key(|explanation| !matches!(explanation, Explanation::Prune(_)));
-    named.into_iter().find_map(syncs).or(listing.first().copied()).unwrap_or(Explanation::Direct)
+    marking.into_iter().find_map(syncs).or(listing.first().copied()).unwrap_or(Explanation::Direct)
 }
 
-/// Applications that may be behind a delete by Argo CD: those the marker names first, then those that list the object, and
-/// of these first those that want it. Each of the groups is in the order of names, whatever came first into the inventory.
-fn involved(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta) -> Vec<AppId> {
+/// Applications that may be behind a delete by Argo CD: those that may have written the marker first, then those that list
+/// the object, and of these first those that want it. Each of the groups is in the order of names, whatever came first into
+/// the inventory.
+fn involved(inputs: Inputs<'_>, object: &ObjectRef, named: &[AppId]) -> Vec<AppId> {
     let inventory = inputs.inventory;
-    let mut found: Vec<AppId> = named_by_marker(inputs, meta);
-    let named: HashSet<AppId> = found.iter().copied().collect();
     let key = inventory.key_of(LOCAL, object);
-    let listing = inventory.claims().owners(key).iter().filter(|id| !named.contains(id));
+    let known: HashSet<&AppId> = named.iter().collect();
+    let listing = inventory.claims().owners(key).iter().filter(|id| !known.contains(id));
     let mut listing: Vec<(bool, String, AppId)> = listing
         .filter_map(|id| inventory.app(*id).map(|app| (*id, app)))
         .map(|(id, app)| (!app.claim(key).is_some_and(|claim| app.claims_class(claim.class)), app.path(), id))
         .collect();
     listing.sort_unstable();
-    found.extend(listing.into_iter().map(|(_, _, id)| id));
-    found
+    named.iter().copied().chain(listing.into_iter().map(|(_, _, id)| id)).collect()
 }
 
-/// Applications on the guard's own cluster that an object's marker may mean.
-fn named_by_marker(inputs: Inputs<'_>, meta: &ObjectMeta) -> Vec<AppId> {
+/// Applications on the guard's own cluster that may have written an object's marker, by name.
+fn named_by_marker(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta) -> Vec<AppId> {
     let inventory = inputs.inventory;
-    let (mut found, mut known) = (Vec::new(), HashSet::new());
-    let namespaces: HashSet<&str> = inventory.controller_namespaces().collect();
-    for namespace in namespaces {
-        let Marker::Instance(instance) = tracking::marker(meta, inventory.settings(namespace)) else { continue };
-        for id in inventory.apps_of_instance(instance) {
-            let here =
-                inventory.app(*id).is_some_and(|app| &*app.controller_namespace == namespace && app.cluster == LOCAL);
-            if here && known.insert(*id) {
-                found.push(*id);
-            }
-        }
-    }
+    let mut found = inventory.writers(meta, inventory.key_of(LOCAL, object));
     found.sort_by_cached_key(|id| inventory.app(*id).map(App::path));
     found
 }
 
-/// The Application that manages an object which is deleted by hand: the living one its marker names or, where there is
-/// none, the only one that claims it. It is not "another" Application, so its own claim does not stand in the way.
-///
-/// The Argo CD of another cluster deletes for an Application of its own. Where the marker names none that is known here,
-/// whoever claims the object here is another.
-pub fn manager(inputs: Inputs<'_>, object: &ObjectRef, meta: &ObjectMeta, user: &str) -> Option<AppId> {
+/// The terminating Application whose cascade this delete is, if the cluster that it deploys to, which nobody can resolve, is
+/// the guard's own: it may deploy to where the object is, and it lists the object and marked it, or one of these where the
+/// other says nothing.
+pub(super) fn guess(inputs: Inputs<'_>, caller: &Caller<'_>, object: &ObjectRef, meta: &ObjectMeta) -> Option<AppId> {
     let inventory = inputs.inventory;
-    let alive = |id: &AppId| inventory.app(*id).is_some_and(|app| app.terminating.is_none());
-    let named: Vec<AppId> = named_by_marker(inputs, meta).into_iter().filter(alive).collect();
-    let claimants: Vec<AppId> = inventory.claimants(inventory.key_of(LOCAL, object), inputs.policy).collect();
-    match (&named[..], &claimants[..]) {
-        // Several Argo CDs may have an Application of that name; the one that wants the object is meant.
-        ([_, _, ..], _) => {
-            let wanting: HashSet<&AppId> = claimants.iter().collect();
-            named.iter().find(|id| wanting.contains(id)).or(named.first()).copied()
-        }
-        ([only], _) => Some(*only),
-        ([], [only]) if !is_foreign(inputs, user, *only) => Some(*only),
-        ([], _) => None,
-    }
+    let key = inventory.key_of(LOCAL, object);
+    inventory.somewhere().find(|id| {
+        inventory.app(*id).is_some_and(|app| {
+            app.terminating.is_some()
+                && app.cascades
+                && caller.is_trusted_with(inventory, app)
+                && inventory.reach_of(app).covers(object)
+                && match inventory.ownership(app, meta) {
+                    Ownership::Own => true,
+                    Ownership::Other { .. } => false,
+                    Ownership::Nobody | Ownership::Unknown => app.lists(inventory.moved(key, LOCAL, app.cluster)),
+                }
+        })
+    })
 }
 
-/// Whether `user` is an Argo CD by the policy and not the one whose controllers look after the Application.
-fn is_foreign(inputs: Inputs<'_>, user: &str, id: AppId) -> bool {
-    let lives_in = user.strip_prefix("system:serviceaccount:").and_then(|account| account.split(':').next());
-    let own = inputs.inventory.app(id).is_some_and(|app| lives_in == Some(&*app.controller_namespace));
-    inputs.policy.is_argocd(user) && !own
+/// The Application that manages an object which is deleted by hand: the living one its marker names or, where there is
+/// none, the only one that claims it. It is not "another" Application, so its own claim does not stand in the way. Where
+/// several may have written the marker it cannot tell: the one of them that claims the object is meant, and where several
+/// do, none.
+///
+/// The Argo CD of another cluster deletes for an Application of its own, and so does another one on this cluster. Where the
+/// marker names none that is known here, whoever claims the object here is another.
+pub fn manager(
+    inputs: Inputs<'_>,
+    object: &ObjectRef,
+    meta: &ObjectMeta,
+    caller: Option<&Caller<'_>>,
+) -> Option<AppId> {
+    let inventory = inputs.inventory;
+    let key = inventory.key_of(LOCAL, object);
+    let alive = |id: &AppId| inventory.app(*id).is_some_and(|app| app.terminating.is_none());
+    let named: Vec<AppId> = inventory.writers(meta, key).into_iter().filter(alive).collect();
+    let claimants: Vec<AppId> = inventory.claimants(key, inputs.policy).collect();
+    let is_foreign =
+        |id| inventory.app(id).is_some_and(|app| caller.is_some_and(|caller| caller.is_foreign_to(inventory, app)));
+    match (&named[..], &claimants[..]) {
+        ([_, _, ..], _) => {
+            let claiming: HashSet<&AppId> = claimants.iter().collect();
+            let mut wanting = named.iter().filter(|id| claiming.contains(id));
+            wanting.next().filter(|_| wanting.next().is_none()).copied()
+        }
+        ([only], _) => Some(*only),
+        ([], [only]) if !is_foreign(*only) => Some(*only),
+        ([], _) => None,
+    }
 }
 
 /// Applications that go together with a generated one: its siblings, once their ApplicationSet is being deleted or the
@@ -255,8 +244,9 @@ impl<'a> Admitted<'a> {
         if let Explanation::Cascade(id) = explanation {
             admitted.apps.push(id);
             // Where no marker says which of several cascades took it, it may have been any of them.
-            let named: HashSet<AppId> = named_by_marker(inputs, meta).into_iter().collect();
-            let cascading = involved(inputs, object, meta).into_iter().filter(|other| {
+            let marked = named_by_marker(inputs, object, meta);
+            let named: HashSet<AppId> = marked.iter().copied().collect();
+            let cascading = involved(inputs, object, &marked).into_iter().filter(|other| {
                 let taker = inventory.app(*other);
                 taker.is_some_and(|taker| taker.terminating.is_some() && taker.cascades && taker.cluster == LOCAL)
             });
@@ -292,9 +282,9 @@ impl<'a> Admitted<'a> {
                 above_application(inputs, child)
             } else if let Some(child) = admitted.sets.get(set) {
                 set += 1;
-                listing(inputs, &set_object(&child.meta.namespace, &child.meta.name))
-                    .chain(named_by_marker(inputs, &child.meta))
-                    .collect()
+                let set = set_object(&child.meta.namespace, &child.meta.name);
+                let marked = inventory.writers(&child.meta, inventory.key_of(LOCAL, &set));
+                listing(inputs, &set).chain(marked).collect()
             } else {
                 return admitted;
             };
@@ -306,17 +296,12 @@ impl<'a> Admitted<'a> {
         }
     }
 
-    /// When each of these deletes began.
-    pub fn began(&self, inputs: Inputs<'_>) -> Vec<Timestamp> {
-        let apps = self.apps.iter().filter_map(|id| inputs.inventory.app(*id)?.terminating);
-        apps.chain(self.sets.iter().filter_map(|set| set.meta.deletion_timestamp)).collect()
-    }
-
-    /// The reason by which the glass was broken for one of them.
-    pub fn broken_glass(&self, inputs: Inputs<'a>) -> Option<&'a str> {
+    /// Those of the Applications that waive something for `object`: an Argo CD that the policy names serves them, and they may
+    /// deploy to where it is.
+    pub fn waiving(&self, inputs: Inputs<'a>) -> impl Iterator<Item = (&'a App, Reach)> {
         let inventory = inputs.inventory;
-        let of_apps = self.apps.iter().find_map(|id| inventory.app(*id).and_then(|app| inventory.broken_glass(app)));
-        of_apps.or_else(|| self.sets.iter().find_map(|set| break_glass_reason(&set.meta)))
+        let apps = self.apps.iter().filter_map(|id| inventory.app(*id)).filter(|app| inventory.is_trusted(app));
+        apps.map(|app| (app, inventory.reach_of(app)))
     }
 }
 
@@ -324,10 +309,10 @@ impl<'a> Admitted<'a> {
 /// and those that list the ApplicationSet that generated it, which may be gone already.
 fn above_application(inputs: Inputs<'_>, child: &App) -> Vec<AppId> {
     let inventory = inputs.inventory;
-    let marked = child.parent.as_deref().map_or(&[][..], |parent| inventory.apps_of_instance(parent));
+    let marked = child.parent.as_deref().map(|parent| inventory.apps_of_instance(parent)).unwrap_or_default();
     let takes = |id: &AppId| {
         let parent = inventory.app(*id).filter(|parent| !child.kept && !parent.keeps_objects);
-        parent.is_some_and(|parent| marked.is_empty() || child.parent.as_deref() == Some(&*parent.instance))
+        parent.is_some() && (marked.is_empty() || marked.contains(id))
     };
     let mut above: Vec<AppId> =
         marked.iter().copied().chain(listing(inputs, &child.object())).filter(|id| takes(id)).collect();

@@ -1,37 +1,42 @@
 //! A DELETE, worked out before any rule looks at it: why it happens, what goes with it, what stays, and who claims what
 //! goes.
 
+mod caller;
 mod certainty;
 mod claimants;
 mod closure;
 mod explanation;
 mod instances;
 mod names;
+mod perhaps_here;
 mod places;
 mod plan;
 mod planning;
 mod sparing;
 mod stored;
 mod unknown_claimants;
+mod waivers;
 
-use std::{
-    collections::{BTreeSet, HashMap, HashSet},
-    sync::Arc,
-};
+use std::collections::{BTreeSet, HashMap};
 
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
-use self::explanation::{Admitted, explain, manager, siblings};
 pub use self::{
+    caller::{Caller, is_sync_identity},
     closure::{MAX_ITEMS, Root, RootApplication},
-    explanation::{Explanation, is_sync_identity},
+    explanation::Explanation,
     instances::{Unlisted, defined_by, unlisted_instances},
     names::find_name,
+    perhaps_here::PerhapsHere,
     plan::{Fate, Inputs, Item, Leaving, Plan, Spared, Taker, Via},
     planning::{build, leaving},
     sparing::confirm,
     stored::Stored,
+};
+use self::{
+    explanation::{Admitted, explain, manager, siblings},
+    waivers::Waivers,
 };
 use crate::{
     admission::Request,
@@ -41,9 +46,9 @@ use crate::{
         hook::{DeletePolicies, DeletePolicy, Hook},
     },
     facts::Facts,
-    inventory::{App, AppId, AppSet, ClusterId, Inventory, LOCAL},
+    inventory::{App, AppId, AppSet, ClusterId, Inventory, LOCAL, Reach},
     object::{ARGO_GROUP, Definition, ObjectMeta, ObjectRef},
-    policy::{Place, Scope, Scopes, namespace_of},
+    policy::{Place, Scopes, break_glass_reason, namespace_of},
 };
 
 /// A DELETE, explained and planned.
@@ -61,20 +66,21 @@ pub struct Deletion {
     pub plan: Plan,
     /// Whether anything is left to judge: what is swept or collected anyway is not.
     pub judged: bool,
-    /// AppProjects whose modes count: that of the Application that is deleted or that explains the delete, then those of
-    /// the Applications further up. Never empty; `None` where no Application is involved.
-    projects: Arc<[Option<String>]>,
+    /// Whether the policy trusts whoever deletes with what the Application that explains it does, so that what that one
+    /// replaces may go.
+    pub trusted: bool,
     /// Whether it is the first of its kind, not the consequence of one that was judged before.
     pub root: bool,
-    /// Whose mode also counts: those of the Applications whose admitted cascade takes it along, up to where that began. A
-    /// prune and a replacement were admitted nowhere.
-    waivers: Arc<[Scope]>,
+    /// Whose modes count besides that of the place itself.
+    waivers: Waivers,
     /// The reason by which the glass was broken further up.
     pub broken_glass: Option<String>,
     /// Why the Application that is deleted cannot be decoded, if it cannot: its plan is the last one that was known.
     pub unreadable: Option<String>,
     /// When the deletes that were admitted before and take this one along began.
     pub began: Vec<Timestamp>,
+    /// The Application that explains it if the cluster it deploys to, which nobody can resolve, is the guard's own.
+    pub guessed: Option<AppId>,
 }
 
 impl Deletion {
@@ -128,7 +134,7 @@ impl Deletion {
     /// A namespace, with all that may waive a finding there. An exemption has an end and no beginning, so of all times at
     /// which something was admitted only the first counts.
     fn place(&self, namespace: &str) -> Place {
-        Place::within(namespace, &self.projects, &self.waivers, self.began.iter().min().copied())
+        self.waivers.place(namespace, self.began.iter().min().copied())
     }
 
     /// The Application that prunes, where this is a prune of what is on the guard's own cluster. A sync prunes before it
@@ -138,9 +144,10 @@ impl Deletion {
         inventory.app(id).filter(|app| app.cluster == LOCAL)
     }
 
-    /// Whether the object comes back at once and takes nothing along.
+    /// Whether the object comes back at once and takes nothing along, as far as whoever deletes it can be trusted.
     pub fn is_mere_replacement(&self) -> bool {
         matches!(self.explanation, Explanation::Replacement(_))
+            && self.trusted
             && self.plan.items.len() == 1
             && !self.object.is_namespace()
     }
@@ -176,8 +183,11 @@ fn work_out(inputs: Inputs<'_>, facts: &mut Facts, request: &Request<'_>, stored
     let (raw, meta) = (stored.sent(), stored.meta.clone().into_owned());
     let inventory = inputs.inventory;
     let object = inventory.normalise(request.target.clone());
-    let explanation = explain(inputs, facts, &object, &meta, &request.user.username)?;
+    let caller = Caller::of(inputs, &request.user.username);
+    let explanation = explain(inputs, facts, &object, &meta, &request.user.username, caller.as_ref())?;
     let explaining = explanation.app().and_then(|id| inventory.app(id));
+    let trusted =
+        explaining.is_none_or(|app| caller.as_ref().is_some_and(|caller| caller.is_trusted_with(inventory, app)));
     let decoded: Option<Result<Application<'_>, _>> =
         raw.filter(|_| object.is_application()).map(|raw| serde_json::from_str(raw.get()));
     let (application, unreadable) = match decoded {
@@ -203,8 +213,15 @@ fn work_out(inputs: Inputs<'_>, facts: &mut Facts, request: &Request<'_>, stored
     let root = explanation == Explanation::Direct && siblings.is_empty();
     siblings.retain(|id| known != Some(*id));
     bring_along(inputs, facts, &mut with, siblings);
+    // Only where nothing else explains it.
+    let guessed = caller
+        .as_ref()
+        .filter(|_| explanation == Explanation::Direct)
+        .and_then(|caller| explanation::guess(inputs, caller, &object, &meta));
+    let root = root && guessed.is_none();
     let manager = match explanation {
-        Explanation::Direct | Explanation::Collected => manager(inputs, &object, &meta, &request.user.username),
+        Explanation::Direct if guessed.is_some() => guessed,
+        Explanation::Direct | Explanation::Collected => manager(inputs, &object, &meta, caller.as_ref()),
         Explanation::Cascade(id) | Explanation::Prune(id) | Explanation::Replacement(id) => Some(id),
         Explanation::Swept => None,
     };
@@ -215,8 +232,9 @@ fn work_out(inputs: Inputs<'_>, facts: &mut Facts, request: &Request<'_>, stored
         Root::Object(object.clone())
     };
     let plan = build(inputs, facts, &from, &with, manager);
-    let own_project = match (explaining, &application) {
-        (Some(app), _) => Some(app.project.to_string()),
+    let project = match (explaining, &application) {
+        // Neither does an Argo CD that the policy does not name waive anything for its Applications.
+        (Some(app), _) => waives(inputs, app, trusted, &object).then(|| app.project.to_string()),
         (None, Some(application)) => Some(match application.spec.project.as_str() {
             "" => "default".to_owned(),
             project => project.to_owned(),
@@ -226,30 +244,26 @@ fn work_out(inputs: Inputs<'_>, facts: &mut Facts, request: &Request<'_>, stored
             .map(|app| app.project.to_string())
             .or_else(|| common_project(inventory, &object, &meta)),
     };
-    let mut counting = HashSet::from([own_project.clone()]);
-    let mut projects = vec![own_project];
-    let (mut waiving, mut waivers) = (HashSet::new(), Vec::new());
     // A prune and a replacement have no admitted root: only the project of the Application that prunes counts, as above.
-    for app in admitted.apps.iter().filter_map(|id| inventory.app(*id)) {
-        let project = Some(app.project.to_string());
-        let scope = Scope { namespace: app.namespace.to_string(), project: project.clone(), since: None };
-        if waiving.insert(scope.clone()) {
-            waivers.push(scope);
-        }
-        if counting.insert(project.clone()) {
-            projects.push(project);
-        }
-    }
+    let waiving: Vec<(&App, Reach)> = admitted
+        .waiving(inputs)
+        .filter(|(app, _)| trusted || explaining.is_none_or(|explaining| !std::ptr::eq(*app, explaining)))
+        .collect();
     // An ApplicationSet that is gone already is remembered under what it generated. A prune and a replacement are no
     // deletion of the Application: what was broken for that does not reach them.
     let collected = known.filter(|_| explanation == Explanation::Collected);
-    let broken_glass = explaining
-        .filter(|_| matches!(explanation, Explanation::Cascade(_)))
-        .or_else(|| collected.and_then(|id| inventory.app(id)))
-        .and_then(|app| inventory.broken_glass(app))
-        .or_else(|| admitted.broken_glass(inputs))
+    let reaching = waiving.iter().filter(|(_, reach)| reach.covers(&object)).map(|(app, _)| *app);
+    let broken_glass = collected
+        .and_then(|id| inventory.app(id))
+        .into_iter()
+        .chain(reaching)
+        .find_map(|app| inventory.broken_glass(app))
+        .or_else(|| admitted.sets.iter().find_map(|set| break_glass_reason(&set.meta)))
         .map(str::to_owned);
-    let began = admitted.began(inputs);
+    let began = waiving.iter().filter_map(|(app, _)| app.terminating);
+    let began = began.chain(admitted.sets.iter().filter_map(|set| set.meta.deletion_timestamp)).collect();
+    let namespaces = places::touched(&plan).into_iter().map(|(_, namespace)| namespace);
+    let waivers = Waivers::new(project, &waiving, namespaces.chain(["", namespace_of(&object)]).collect());
     Some(Deletion {
         object,
         meta,
@@ -257,12 +271,13 @@ fn work_out(inputs: Inputs<'_>, facts: &mut Facts, request: &Request<'_>, stored
         manager,
         plan,
         judged,
-        projects: projects.into(),
+        trusted,
         root,
-        waivers: waivers.into(),
+        waivers,
         broken_glass,
         unreadable,
         began,
+        guessed,
     })
 }
 
@@ -279,9 +294,15 @@ fn is_judged(explanation: Explanation, object: &ObjectRef, meta: &ObjectMeta) ->
 pub fn is_to_be_judged(inputs: Inputs<'_>, request: &Request<'_>, meta: &ObjectMeta) -> bool {
     let object = inputs.inventory.normalise(request.target.clone());
     let mut unread = Facts::closed("there was no time left");
-    let explanation = explain(inputs, &mut unread, &object, meta, &request.user.username);
+    let caller = Caller::of(inputs, &request.user.username);
+    let explanation = explain(inputs, &mut unread, &object, meta, &request.user.username, caller.as_ref());
     let leaves_all = object.is_application() && !cascades(&meta.finalizers);
     !leaves_all && explanation.is_none_or(|explanation| is_judged(explanation, &object, meta))
+}
+
+/// Whether what the policy says of the project of an Application counts for an object that it deletes.
+fn waives(inputs: Inputs<'_>, app: &App, trusted: bool, object: &ObjectRef) -> bool {
+    trusted && inputs.inventory.reach_of(app).covers(object)
 }
 
 /// The project of every Application that an ApplicationSet generated, if they have one in common: those are the

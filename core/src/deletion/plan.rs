@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use super::perhaps_here::PerhapsHere;
 use crate::{
     facts::{Facts, Reading},
     inventory::{App, AppId, BuildKeyHasher, ClusterId, Inventory, Key, LOCAL},
@@ -219,12 +220,14 @@ pub struct Plan {
     pub items: Vec<Item>,
     /// Applications whose objects go.
     pub takers: Vec<Taker>,
-    /// Their names in markers, and the clusters they deploy to.
-    pub(super) instances: HashSet<(ClusterId, Box<str>)>,
+    /// Those of them that the inventory knows.
+    pub(super) taking: HashSet<AppId>,
     /// Applications that go, with or without their objects.
     pub leaving: Leaving,
     /// Applications that were never compared and may want some of it.
     pub unknown_claimants: Vec<AppId>,
+    /// What Applications may claim of it across a cluster that nobody can resolve.
+    pub perhaps_here: Vec<PerhapsHere>,
     /// Places of the items.
     pub(super) places: HashMap<Key, usize, BuildKeyHasher>,
     /// Whether an answer is still out, so that the plan is provisional.

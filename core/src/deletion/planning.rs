@@ -9,6 +9,7 @@ use super::{
     claimants::{claimants, is_terminating_application},
     closure::{self, Root},
     names::name,
+    perhaps_here,
     plan::{Inputs, Item, Leaving, Plan, Via},
     sparing::{fate, settle},
     unknown_claimants::{read_for_unknown_claimants, unknown_claimants},
@@ -45,6 +46,7 @@ pub fn build(inputs: Inputs<'_>, facts: &mut Facts, root: &Root<'_>, with: &Leav
         }
     }
     plan.unknown_claimants = unknown_claimants(inputs, &plan, manager);
+    plan.perhaps_here = perhaps_here::find(inputs, &plan);
     plan
 }
 

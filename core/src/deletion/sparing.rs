@@ -4,10 +4,11 @@ use jiff::Timestamp;
 
 use super::plan::{Fate, Inputs, Item, Plan, Spared, Via};
 use crate::{
-    argo::{Marker, sync_options::is_kept, tracking},
+    argo::sync_options::is_kept,
     facts::{Facts, Reading},
-    inventory::{App, LOCAL},
+    inventory::{App, LOCAL, Ownership},
     object::{ObjectMeta, ObjectRef},
+    text::some,
 };
 
 /// Sets the fate of an item.
@@ -65,10 +66,11 @@ pub(super) fn fate(inputs: Inputs<'_>, facts: &mut Facts, plan: &Plan, item: &It
     Some(match inputs.live(facts, object)? {
         // What takes others along does so from the moment it is marked for deletion.
         Reading::Found(meta) if meta.is_terminating() && !item.kind.takes_others() => Fate::Spared(Spared::Terminating),
-        Reading::Found(meta) => spared_by(inputs, plan, item, &meta).map_or(Fate::Deleted, |reason| match reason {
-            Spared::OtherMarker(_) | Spared::NoMarker => unless_busy(reason, Some(&meta)),
-            always => Fate::Spared(always),
-        }),
+        Reading::Found(meta) => match spared_by(inputs, plan, item, &meta) {
+            Some(reason @ (Spared::OtherMarker(_) | Spared::NoMarker)) => unless_busy(reason, Some(&meta)),
+            Some(always) => Fate::Spared(always),
+            None => ambiguous(inputs, plan, item, &meta).map_or(Fate::Deleted, Fate::DeletedAlthough),
+        },
         Reading::NotFound if listed_as_synced(inputs, item) => Fate::Absent,
         Reading::NotFound => Fate::Spared(Spared::Gone),
         Reading::Forbidden(reason) => by_lists(unread(&reason)),
@@ -96,30 +98,46 @@ fn spared_by(inputs: Inputs<'_>, plan: &Plan, item: &Item, meta: &ObjectMeta) ->
     }
     // An Application of the plan need not list an object to delete it: the marker alone decides. What goes with another
     // delete, such as a sibling that the garbage collector takes, answers for its own when it is deleted itself.
-    let ours = |instance: &str| plan.instances.contains(&(item.cluster, instance.into()));
+    let inventory = inputs.inventory;
+    let ours = |instance: &str| {
+        let marks = |app: &App| app.cluster == item.cluster && inventory.ownership(app, meta) == Ownership::Own;
+        // The one that the review carries comes first, and need not be in the inventory.
+        plan.takers.first().is_some_and(|taker| marks(&taker.app))
+            || inventory
+                .apps_of_instance(instance)
+                .iter()
+                .filter(|id| plan.taking.contains(id))
+                .any(|id| inventory.app(*id).is_some_and(marks))
+    };
     let mut reason = None;
     for taker in plan.takers_of(item) {
-        let settings = inputs.inventory.settings(&taker.app.controller_namespace);
-        reason = match tracking::marker(meta, settings) {
-            Marker::Instance(instance) if ours(instance) => return None,
-            Marker::Instance(instance) => {
-                // Without settings the usual label may be any chart's: where it is the marker, it counts only if it names a
-                // claimant. A tracking id is written by Argo CD alone.
-                let by_label = settings.is_none() && meta.annotation(tracking::TRACKING_ID).is_none();
-                if by_label && !claimant_named(inputs, item, instance) {
-                    return None;
-                }
-                Some(Spared::OtherMarker(instance.to_owned()))
-            }
-            Marker::None => Some(Spared::NoMarker),
-            Marker::Unknown => return None,
+        reason = match inventory.ownership(&taker.app, meta) {
+            Ownership::Own | Ownership::Unknown => return None,
+            Ownership::Other { instance, .. } if ours(instance) => return None,
+            // Without settings the usual label may be any chart's: where it is the marker, it counts only if it names a
+            // claimant. A tracking id is written by Argo CD alone.
+            Ownership::Other { instance, unproven: true } if !claimant_named(inputs, item, instance) => return None,
+            Ownership::Other { instance, .. } => Some(Spared::OtherMarker(instance.to_owned())),
+            Ownership::Nobody => Some(Spared::NoMarker),
         };
     }
     reason
 }
 
+/// Who else may have written the marker by which an Application of the plan takes an object: Argo CDs without an installation
+/// id cannot tell Applications of one name apart, and each takes what either made.
+fn ambiguous(inputs: Inputs<'_>, plan: &Plan, item: &Item, meta: &ObjectMeta) -> Option<String> {
+    let inventory = inputs.inventory;
+    let writers = inventory.writers(meta, item.key);
+    let others = writers.iter().filter(|id| !plan.leaving.perhaps.contains(id));
+    let mut others: Vec<String> = others.filter_map(|id| inventory.app(*id)).map(App::path).collect();
+    others.sort();
+    (!others.is_empty() && writers.len() > 1)
+        .then(|| format!("its marker cannot tell whether it is that of {}", some(&others, 2)))
+}
+
 fn claimant_named(inputs: Inputs<'_>, item: &Item, instance: &str) -> bool {
-    item.claimants.iter().filter_map(|id| inputs.inventory.app(*id)).any(|app| &*app.instance == instance)
+    item.claimants.iter().filter_map(|id| inputs.inventory.app(*id)).any(|app| inputs.inventory.may_be(app, instance))
 }
 
 fn listed_as_synced(inputs: Inputs<'_>, item: &Item) -> bool {

@@ -104,6 +104,7 @@ pub(super) fn unknown_claimants(inputs: Inputs<'_>, plan: &Plan, manager: Option
                     // Where no Argo CD serves it, it will never be compared and never take anything.
                     && (!app.never_compared || app.is_unreadable() || inputs.inventory.is_served(&app.namespace))
                     && wants(app)
+                    && inputs.inventory.permits(app, &app.destination.namespace)
             })
         })
         .collect();

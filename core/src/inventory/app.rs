@@ -35,10 +35,8 @@ pub struct App {
     pub name: Box<str>,
     /// UID.
     pub uid: Box<str>,
-    /// Its name in markers.
-    pub instance: Box<str>,
-    /// Namespace of the controller that acts for it.
-    pub controller_namespace: Box<str>,
+    /// Namespace of the controller that wrote its status, as the status says; empty if it does not.
+    pub reported_home: Box<str>,
     /// AppProject.
     pub project: Box<str>,
     /// Where it deploys to, as written.
@@ -93,12 +91,7 @@ pub struct App {
 
 impl App {
     /// Reads an Application; its claims are added by the inventory.
-    pub(super) fn new(
-        application: &Application<'_>,
-        cluster: ClusterId,
-        controller_namespace: &str,
-        instance: &str,
-    ) -> Self {
+    pub(super) fn new(application: &Application<'_>, cluster: ClusterId) -> Self {
         let meta = &application.metadata;
         let running = application.running_sync().map(|sync| Running { prune: sync.prune, replaces: sync.replaces() });
         let owner =
@@ -113,8 +106,7 @@ impl App {
             namespace: meta.namespace.as_str().into(),
             name: meta.name.as_str().into(),
             uid: meta.uid.as_str().into(),
-            instance: instance.into(),
-            controller_namespace: controller_namespace.into(),
+            reported_home: application.status.controller_namespace.as_str().into(),
             project: if application.spec.project.is_empty() {
                 "default".into()
             } else {
@@ -155,8 +147,7 @@ impl App {
             namespace,
             name,
             uid,
-            instance,
-            controller_namespace,
+            reported_home,
             project,
             destination,
             cluster,
@@ -187,8 +178,7 @@ impl App {
             namespace: namespace.clone(),
             name: name.clone(),
             uid: uid.clone(),
-            instance: instance.clone(),
-            controller_namespace: controller_namespace.clone(),
+            reported_home: reported_home.clone(),
             project: project.clone(),
             destination: destination.clone(),
             cluster: *cluster,

@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::{App, Inventory, shared::SharedMap};
+use super::{App, Identity, Inventory, shared::SharedMap};
 use crate::{
     argo::{
         Marker,
@@ -57,7 +57,8 @@ impl Marks {
     }
 }
 
-fn instances(meta: &ObjectMeta) -> impl Iterator<Item = &str> {
+/// Every text on an object that may be the name of an Application in a marker; which of them is one, is asked elsewhere.
+pub(super) fn instances(meta: &ObjectMeta) -> impl Iterator<Item = &str> {
     let id = meta.annotation(TRACKING_ID).and_then(TrackingId::parse).map(|id| id.instance);
     id.into_iter().chain(meta.labels.values().map(String::as_str)).filter(|instance| !instance.is_empty())
 }
@@ -69,7 +70,8 @@ impl Inventory {
         let object = self.normalise(object.clone());
         // Whether a cascade passes an Application or a set by is asked of each of them, marked or not.
         let always = Marks::keeps_labels(&object);
-        let counts = |key: &str| key == INSTANCE_LABEL || self.settings.values().any(|of| of.label_key == key);
+        let counts =
+            |key: &str| key == INSTANCE_LABEL || self.installations.every_settings().any(|of| of.label_key == key);
         let read = ObjectMeta {
             labels: meta.labels.iter().filter(|(key, _)| always || counts(key)).map(owned).collect(),
             annotations: [TRACKING_ID, INSTALLATION_ID, SYNC_OPTIONS, HELM_RESOURCE_POLICY]
@@ -98,19 +100,31 @@ impl Inventory {
         self.marks.remove(&object);
     }
 
-    /// Objects that carry the marker of `app`, as its Argo CD reads markers. What something else owns is left to the
-    /// garbage collector (section 1.4 of the Argo CD facts). While the settings of that Argo CD are not known only the
-    /// tracking id counts: the usual label may be any chart's.
-    pub fn marked_by<'a>(&'a self, app: &'a App) -> impl Iterator<Item = &'a ObjectRef> {
-        let settings = self.settings(&app.controller_namespace);
-        let marked = self.marks.by_instance.get(&app.instance).into_iter().flatten().map(|object| &**object);
-        marked.filter(move |object| {
-            self.marks.objects.get(*object).is_some_and(|meta| {
-                meta.owner_references.is_empty()
-                    && (settings.is_some() || meta.annotations.contains_key(TRACKING_ID))
-                    && tracking::marker(meta, settings) == Marker::Instance(&app.instance)
-            })
-        })
+    /// Labels that are the marker now may have been none when a Namespace was noted. Of Applications and ApplicationSets all
+    /// labels are kept.
+    pub(super) fn mark_namespaces(&mut self) {
+        for meta in self.namespaces.values().cloned().collect::<Vec<_>>() {
+            self.mark(&ObjectRef::namespace(&meta.name), &meta);
+        }
+    }
+
+    /// Objects that carry the marker of `app`, as an Argo CD reads it that may serve it, each once. What something else owns is
+    /// left to the garbage collector (section 1.4 of the Argo CD facts). While the settings of that Argo CD are not known
+    /// only the tracking id counts: the usual label may be any chart's.
+    pub fn marked_by<'a>(&'a self, app: &'a App) -> BTreeSet<&'a ObjectRef> {
+        let mut found = BTreeSet::new();
+        for Identity { home, instance } in self.identities_of(app) {
+            let settings = self.settings(home);
+            let marked = self.marks.by_instance.get(&*instance).into_iter().flatten().map(|object| &**object);
+            found.extend(marked.filter(|object| {
+                self.marks.objects.get(*object).is_some_and(|meta| {
+                    meta.owner_references.is_empty()
+                        && (settings.is_some() || meta.annotations.contains_key(TRACKING_ID))
+                        && tracking::marker(meta, settings) == Marker::Instance(&instance)
+                })
+            }));
+        }
+        found
     }
 }
 
@@ -135,7 +149,7 @@ mod tests {
 
     fn marked(inventory: &Inventory) -> Vec<String> {
         let app = inventory.app(inventory.app_named("argocd", "shop").unwrap()).unwrap();
-        inventory.marked_by(app).map(ToString::to_string).collect()
+        inventory.marked_by(app).into_iter().map(ToString::to_string).collect()
     }
 
     fn meta(annotations: &[(&str, &str)], labels: &[(&str, &str)]) -> ObjectMeta {

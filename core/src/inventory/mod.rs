@@ -8,15 +8,19 @@ mod app;
 mod appset;
 mod burst;
 mod claims;
+pub mod gaps;
+mod installations;
 mod key;
 mod markers;
+mod ownership;
+mod reach;
 mod relist;
-mod serving;
 mod shared;
 mod unreadable;
+mod unresolved;
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -24,21 +28,18 @@ pub use self::{
     app::{App, Held, Running, generated_by},
     appset::AppSet,
     claims::{Bucket, BucketId, Claim, ClaimIndex},
+    installations::Installations,
     key::{BuildKeyHasher, ClusterSalt, Fingerprinter, Key},
+    ownership::{Identity, Ownership},
+    reach::Reach,
     relist::Names,
-    serving::Served,
 };
 use self::{
     markers::Marks,
-    serving::Serving,
     shared::{Shared, SharedList, SharedMap},
 };
 use crate::{
-    argo::{
-        Application, Clusters,
-        destination::IN_CLUSTER,
-        tracking::{TrackingSettings, instance_name},
-    },
+    argo::{Application, Clusters, ProjectSpec, destination::IN_CLUSTER},
     object::{GroupKind, ObjectMeta, ObjectRef, is_builtin_cluster_scoped},
     policy::{Policy, break_glass_reason},
 };
@@ -55,13 +56,12 @@ pub struct ClusterId(u32);
 pub const LOCAL: ClusterId = ClusterId(0);
 
 /// An AppProject.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Project {
     /// Metadata.
     pub meta: ObjectMeta,
-    /// Users that Argo CD impersonates for syncs of this project, as patterns: `<namespace>:<service account>`, with an
-    /// empty namespace meaning that of the destination.
-    pub sync_accounts: Vec<String>,
+    /// What it permits.
+    pub spec: Arc<ProjectSpec>,
 }
 
 /// Everything rules know without asking.
@@ -70,13 +70,13 @@ pub struct Project {
 #[derive(Clone, Debug)]
 pub struct Inventory {
     prints: Fingerprinter,
-    controller_namespace: String,
+    installations: Shared<Installations>,
     apps: SharedList<Option<Arc<App>>>,
     free_apps: Shared<Vec<u32>>,
     app_names: SharedMap<(Box<str>, Box<str>), AppId>,
     app_keys: SharedMap<Key, AppId, BuildKeyHasher>,
-    instances: SharedMap<Box<str>, Vec<AppId>>,
-    controllers: SharedMap<Box<str>, Vec<AppId>>,
+    by_name: SharedMap<Box<str>, Vec<AppId>>,
+    reported_homes: SharedMap<Box<str>, Vec<AppId>>,
     generated: SharedMap<Box<str>, Vec<AppId>>,
     living_in: SharedMap<Box<str>, Vec<AppId>>,
     deploying_to: SharedMap<Box<str>, Vec<AppId>>,
@@ -88,31 +88,33 @@ pub struct Inventory {
     projects: Shared<BTreeMap<(String, String), Project>>,
     namespaces: SharedMap<String, ObjectMeta>,
     namespace_keys: SharedMap<Key, String, BuildKeyHasher>,
-    settings: Shared<HashMap<String, TrackingSettings>>,
-    serving: Shared<Serving>,
     marks: Marks,
     cluster_scoped: Shared<HashSet<GroupKind>>,
     clusters: Shared<Clusters>,
     cluster_ids: Shared<HashMap<String, ClusterId>>,
     cluster_names: Shared<Vec<String>>,
     cluster_salts: Shared<Vec<ClusterSalt>>,
+    /// Applications on clusters that nobody can resolve.
+    somewhere: Shared<BTreeSet<(ClusterId, AppId)>>,
     ready: bool,
 }
 
 impl Inventory {
-    /// An empty inventory, not ready. `keys` seed the fingerprints and should be random; Applications in
-    /// `controller_namespace` have plain instance names unless their status names another controller.
-    pub fn new(keys: (u64, u64), controller_namespace: &str, clusters: Clusters) -> Self {
+    /// An empty inventory, not ready. `keys` seed the fingerprints and should be random; `argocd` is the namespace of the Argo
+    /// CD that is assumed while none is found.
+    pub fn new(keys: (u64, u64), argocd: &str, clusters: Clusters) -> Self {
         let prints = Fingerprinter::new(keys);
+        let mut installations = Installations::default();
+        installations.name(argocd);
         Self {
             prints,
-            controller_namespace: controller_namespace.to_owned(),
+            installations: installations.into(),
             apps: Default::default(),
             free_apps: Default::default(),
             app_names: Default::default(),
             app_keys: Default::default(),
-            instances: Default::default(),
-            controllers: Default::default(),
+            by_name: Default::default(),
+            reported_homes: Default::default(),
             generated: Default::default(),
             living_in: Default::default(),
             deploying_to: Default::default(),
@@ -124,14 +126,13 @@ impl Inventory {
             projects: Default::default(),
             namespaces: Default::default(),
             namespace_keys: Default::default(),
-            settings: Default::default(),
-            serving: Default::default(),
             marks: Marks::default(),
             cluster_scoped: Default::default(),
             clusters: clusters.into(),
             cluster_ids: HashMap::from([(IN_CLUSTER.to_owned(), LOCAL)]).into(),
             cluster_names: vec![IN_CLUSTER.to_owned()].into(),
             cluster_salts: vec![prints.cluster(IN_CLUSTER)].into(),
+            somewhere: Default::default(),
             ready: false,
         }
     }
@@ -196,8 +197,10 @@ impl Inventory {
 
     fn link(&mut self, id: AppId, app: &App) {
         self.app_keys.insert(self.key_of(LOCAL, &app.object()), id);
-        self.instances.entry(app.instance.clone()).or_default().push(id);
-        self.controllers.entry(app.controller_namespace.clone()).or_default().push(id);
+        self.by_name.entry(app.name.clone()).or_default().push(id);
+        if !app.reported_home.is_empty() {
+            self.reported_homes.entry(app.reported_home.clone()).or_default().push(id);
+        }
         self.living_in.entry(app.namespace.clone()).or_default().push(id);
         self.deploying_to.entry(app.destination.namespace.as_str().into()).or_default().push(id);
         if let Some(set) = &app.generated_by {
@@ -206,29 +209,31 @@ impl Inventory {
         if app.wants_unknown() {
             self.wanting_unknown.insert(id);
         }
+        self.place(id, app.cluster);
     }
 
     fn unlink(&mut self, id: AppId, app: &App) {
         self.app_keys.remove(&self.key_of(LOCAL, &app.object()));
-        drop_from(&mut self.instances, &app.instance, id);
-        drop_from(&mut self.controllers, &app.controller_namespace, id);
+        drop_from(&mut self.by_name, &app.name, id);
+        drop_from(&mut self.reported_homes, &app.reported_home, id);
         drop_from(&mut self.living_in, &app.namespace, id);
         drop_from(&mut self.deploying_to, &app.destination.namespace, id);
         if let Some(set) = &app.generated_by {
             drop_from(&mut self.generated, set, id);
         }
         self.wanting_unknown.remove(&id);
+        self.somewhere.remove(&(app.cluster, id));
+    }
+
+    fn place(&mut self, id: AppId, cluster: ClusterId) {
+        if self.clusters.is_unresolved(self.cluster_name(cluster)) {
+            self.somewhere.insert((cluster, id));
+        }
     }
 
     /// The facts of an Application, without its claims.
     fn digest(&mut self, application: &Application<'_>) -> App {
-        let cluster = self.intern_cluster(&self.clusters.resolve(&application.spec.destination));
-        let controller = match application.status.controller_namespace.as_str() {
-            "" => &self.controller_namespace,
-            namespace => namespace,
-        };
-        let instance = instance_name(&application.metadata.namespace, &application.metadata.name, controller);
-        App::new(application, cluster, controller, &instance)
+        App::new(application, self.intern_cluster(&self.clusters.resolve(&application.spec.destination)))
     }
 
     fn claims_of(&mut self, application: &Application<'_>, cluster: ClusterId) -> Box<[Claim]> {
@@ -301,11 +306,6 @@ impl Inventory {
         self.app_keys.get(&key).copied()
     }
 
-    /// Applications that a marker with this instance name may mean: several, if several Argo CDs have one of that name.
-    pub fn apps_of_instance(&self, instance: &str) -> &[AppId] {
-        self.instances.get(instance).map_or(&[], Vec::as_slice)
-    }
-
     /// Applications whose own namespace this is.
     pub fn applications_in(&self, namespace: &str) -> &[AppId] {
         self.living_in.get(namespace).map_or(&[], Vec::as_slice)
@@ -338,20 +338,11 @@ impl Inventory {
         self.wanting_unknown.iter().copied()
     }
 
-    /// Namespaces of the Argo CD controllers that are known: the configured one and those Applications name.
-    pub fn controller_namespaces(&self) -> impl Iterator<Item = &str> {
-        let others = self.controllers.keys().map(|namespace| &**namespace);
-        std::iter::once(self.controller_namespace.as_str()).chain(others)
-    }
-
-    /// Whether the controllers of a known Argo CD live in this namespace.
-    pub fn is_controller_namespace(&self, namespace: &str) -> bool {
-        namespace == self.controller_namespace || self.controllers.contains_key(namespace)
-    }
-
-    /// Applications whose controllers live in this namespace.
-    pub fn apps_controlled_from(&self, namespace: &str) -> &[AppId] {
-        self.controllers.get(namespace).map_or(&[], Vec::as_slice)
+    /// Whether an Argo CD lives in a namespace, or the status of an Application says so.
+    pub fn is_home(&self, namespace: &str) -> bool {
+        self.installations.is_home(namespace)
+            || self.installations.is_named(namespace)
+            || self.reported_homes.contains_key(namespace)
     }
 
     /// The index of claims.
@@ -359,14 +350,16 @@ impl Inventory {
         &self.claims
     }
 
-    /// Applications that claim an object: they count by the policy, are not being deleted, and their list (if it is to
-    /// be believed) wants it. Mirrors `desired_by` in section 9 of the Argo CD facts.
+    /// Applications that claim an object: they count by the policy, are not being deleted, their list (if it is to be
+    /// believed) wants it, and their project permits it. Mirrors `desired_by` in section 9 of the Argo CD facts.
     pub fn claimants<'a>(&'a self, key: Key, policy: &'a Policy) -> impl Iterator<Item = AppId> + 'a {
         self.claims.owners(key).iter().copied().filter(move |id| {
             self.app(*id).is_some_and(|app| {
                 app.terminating.is_none()
                     && policy.watches_applications_in(&app.namespace)
-                    && app.claim(key).is_some_and(|claim| app.claims_class(claim.class))
+                    && app.claim(key).is_some_and(|claim| {
+                        app.claims_class(claim.class) && self.permits(app, &self.claims.bucket(claim.bucket).namespace)
+                    })
             })
         })
     }
@@ -420,14 +413,8 @@ impl Inventory {
     /// The facts and claims of an Application as a review carries it, without adding it to the inventory. Clusters and
     /// places the inventory has never seen hold no other claims, so they get numbers of their own.
     pub fn examine(&self, application: &Application<'_>) -> App {
-        let controller = match application.status.controller_namespace.as_str() {
-            "" => &self.controller_namespace,
-            namespace => namespace,
-        };
-        let instance = instance_name(&application.metadata.namespace, &application.metadata.name, controller);
         let cluster = self.clusters.resolve(&application.spec.destination);
-        let cluster = self.cluster_ids.get(&cluster).copied().unwrap_or(ClusterId(u32::MAX));
-        App::new(application, cluster, controller, &instance)
+        App::new(application, self.cluster_ids.get(&cluster).copied().unwrap_or(ClusterId(u32::MAX)))
     }
 
     // ---- ApplicationSets, AppProjects, Namespaces, settings
@@ -490,6 +477,11 @@ impl Inventory {
         self.projects.remove(&(namespace.to_owned(), name.to_owned()));
     }
 
+    /// The AppProject with this name.
+    pub fn project(&self, namespace: &str, name: &str) -> Option<&Project> {
+        self.projects.get(&(namespace.to_owned(), name.to_owned()))
+    }
+
     /// Every AppProject.
     pub fn projects(&self) -> impl Iterator<Item = &Project> {
         self.projects.values()
@@ -524,29 +516,13 @@ impl Inventory {
         self.namespace_keys.get(&key).map(String::as_str)
     }
 
-    /// Sets (or forgets) the tracking settings of the Argo CD whose controllers live in `namespace`.
-    pub fn set_settings(&mut self, namespace: &str, settings: Option<TrackingSettings>) {
-        match settings {
-            Some(settings) => self.settings.insert(namespace.to_owned(), settings),
-            None => self.settings.remove(namespace),
-        };
-        // Another label may be the marker now. All labels of Applications and ApplicationSets are kept.
-        for meta in self.namespaces.values().cloned().collect::<Vec<_>>() {
-            self.mark(&ObjectRef::namespace(&meta.name), &meta);
-        }
-    }
-
-    /// The tracking settings of the Argo CD whose controllers live in `namespace`, if they can be read.
-    pub fn settings(&self, namespace: &str) -> Option<&TrackingSettings> {
-        self.settings.get(namespace)
-    }
-
     /// Changes which names and URLs mean one cluster, and moves every claim accordingly.
     pub fn set_clusters(&mut self, clusters: Clusters) {
         if clusters == *self.clusters {
             return;
         }
         self.clusters = clusters.into();
+        self.somewhere.clear();
         for number in 0..self.apps.len() {
             let id = AppId(u32::try_from(number).unwrap_or(u32::MAX));
             let Some(mut app) = self.apps[number].clone() else { continue };
@@ -569,6 +545,7 @@ impl Inventory {
                 changed.cluster = cluster;
                 self.apps.set(number, Some(app));
             }
+            self.place(id, cluster);
         }
     }
 }
@@ -589,8 +566,8 @@ fn with_earlier<'c>(listed: &'c [Claim], earlier: impl Iterator<Item = &'c Claim
 
 /// Whether two states of an Application are found in the same places.
 fn is_found_alike(old: &App, new: &App) -> bool {
-    old.instance == new.instance
-        && old.controller_namespace == new.controller_namespace
+    old.reported_home == new.reported_home
+        && old.cluster == new.cluster
         && old.destination.namespace == new.destination.namespace
         && old.generated_by == new.generated_by
         && old.wants_unknown() == new.wants_unknown()

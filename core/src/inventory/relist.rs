@@ -44,20 +44,18 @@ impl Inventory {
 
     /// Forgets the settings of every Argo CD whose `argocd-cm` is not in `names`.
     pub fn retain_settings(&mut self, names: &Names) {
-        let listed: HashSet<&str> = names.iter().map(|(namespace, _)| namespace.as_str()).collect();
-        self.settings.retain(|namespace, _| listed.contains(namespace.as_str()));
+        self.installations.retain_settings(names);
     }
 
-    /// Forgets what every Argo CD serves whose `argocd-cmd-params-cm` is not in `names`.
-    pub fn retain_served(&mut self, names: &Names) {
-        let listed: HashSet<&str> = names.iter().map(|(namespace, _)| namespace.as_str()).collect();
-        self.serving.retain(|namespace, _| listed.contains(namespace.as_str()));
+    /// Forgets what every Argo CD serves whose `argocd-cmd-params-cm` is not in `names`. From then on, one that is not there
+    /// is known not to be there.
+    pub fn retain_parameters(&mut self, names: &Names) {
+        self.installations.retain_parameters(names);
     }
 
-    /// Changes which namespace holds the Argo CD controllers. Applications keep their instance names until they are
-    /// applied again, so a relist of Applications follows.
-    pub fn set_controller_namespace(&mut self, namespace: &str) {
-        namespace.clone_into(&mut self.controller_namespace);
+    /// Forgets every workload of this kind that is not in `names`.
+    pub fn retain_controllers(&mut self, kind: &str, names: &Names) {
+        self.installations.retain_controllers(&format!("{kind}/"), names);
     }
 }
 

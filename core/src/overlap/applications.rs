@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::{Comparison, ListEntry, SharedObject, migration, whole};
 use crate::{
-    argo::{Application, Class, Marker, sync_options::is_kept, tracking},
+    argo::{Application, Class, sync_options::is_kept},
     deletion::{self, Inputs, Item, Leaving, Plan, Root, Via},
     facts::{Facts, Reading},
-    inventory::{App, AppId, Held, Key, LOCAL},
+    inventory::{App, AppId, Held, Key, LOCAL, Ownership},
     object::{ObjectMeta, ObjectRef},
     text,
 };
@@ -131,15 +131,15 @@ pub(super) fn holder(inputs: Inputs<'_>, meta: &ObjectMeta, apps: &[&App]) -> St
     let mut stranger = None;
     let mut unknown = false;
     for app in apps {
-        match tracking::marker(meta, inputs.inventory.settings(&app.controller_namespace)) {
-            Marker::Instance(instance) if instance == &*app.instance => return app.path(),
-            Marker::Instance(instance) => stranger = Some(instance),
-            Marker::Unknown => unknown = true,
-            Marker::None => {}
+        match inputs.inventory.ownership(app, meta) {
+            Ownership::Own => return app.path(),
+            Ownership::Other { instance, .. } => stranger = Some(instance),
+            Ownership::Unknown => unknown = true,
+            Ownership::Nobody => {}
         }
     }
     match stranger {
-        Some(instance) => match inputs.inventory.apps_of_instance(instance) {
+        Some(instance) => match &inputs.inventory.apps_of_instance(instance)[..] {
             [only] => inputs.inventory.app(*only).map_or_else(|| instance.to_owned(), App::path),
             _ => format!("another: {instance}"),
         },

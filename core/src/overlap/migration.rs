@@ -108,7 +108,7 @@ pub(super) fn steps(
 /// The steps by which `to` becomes the holder of the objects.
 fn take_over(inputs: Inputs<'_>, comparison: &Comparison, to: &App, held: bool) -> [MigrationStep; 3] {
     let (a, b) = (&comparison.a, &comparison.b);
-    let (key, end) = match inputs.inventory.settings(&to.controller_namespace) {
+    let (key, end) = match inputs.inventory.settings_of(to) {
         Some(settings) if settings.method == TrackingMethod::Label => (format!("labels.{}", settings.label_key), ""),
         _ => ("annotations.argocd.argoproj.io/tracking-id".to_owned(), ":"),
     };
@@ -133,7 +133,7 @@ fn take_over(inputs: Inputs<'_>, comparison: &Comparison, to: &App, held: bool) 
         step(
             "See the marker on the objects themselves".to_owned(),
             comparison.objects.iter().take(MAX_OBJECTS).map(|row| marker(row, &key)).collect(),
-            vec![Remedy::advice(format!("each line begins with {}{end}", to.instance))],
+            vec![Remedy::advice(format!("each line begins with {}{end}", inputs.inventory.instance_of(to)))],
             held,
         ),
     ]

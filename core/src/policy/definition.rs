@@ -34,6 +34,8 @@ fn add_checks(root: &mut JSONSchemaProps) {
     );
 
     within(root, &["spec", "argocd", "namespace"], |namespace| namespace.min_length = Some(1));
+    within(root, &["spec", "argocd", "installations"], |installations| installations.max_items = Some(MAX_ENTRIES));
+    within(root, &["spec", "argocd", "installations", ITEMS], |namespace| bounded(namespace, MAX_TEXT));
     within(root, &["spec", "argocd", "clusterAliases", ITEMS], |aliases| aliases.min_items = Some(1));
     within(root, &["spec", "rules", "namespaceApproval", "maxTTL"], |ttl| {
         ttl.max_length = Some(32);
@@ -145,7 +147,7 @@ mod tests {
             assert!(json.contains(message), "{message}");
         }
         assert_eq!(json.matches("matches nothing in particular").count(), 2, "overrides and exemptions");
-        assert_eq!(json.matches("\"maxItems\":100").count(), 8, "two lists and three lists in each of their matches");
+        assert_eq!(json.matches("\"maxItems\":100").count(), 9, "three lists and three lists in each of two matches");
         assert_eq!(json.matches("\"minItems\":1").count(), 2, "aliases of a cluster, rules of an exemption");
         assert_eq!(json.matches("\"x-kubernetes-list-map-keys\":[\"type\"]").count(), 1);
     }

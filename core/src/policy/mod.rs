@@ -140,6 +140,12 @@ impl Policy {
                 "it must name the namespace of the Argo CD controllers",
             ));
         }
+        if let Some(index) = spec.argocd.installations.iter().position(String::is_empty) {
+            return Err(PolicyError::new(
+                format!("spec.argocd.installations[{index}]"),
+                "it must name the namespace of the controllers of an Argo CD",
+            ));
+        }
         if let Some(index) = spec.argocd.cluster_aliases.iter().position(Vec::is_empty) {
             return Err(PolicyError::new(
                 format!("spec.argocd.clusterAliases[{index}]"),
@@ -165,7 +171,10 @@ impl Policy {
         }
         let namespaces =
             schema::Match { namespaces: spec.argocd.application_namespaces.clone(), ..schema::Match::default() };
-        let application_namespaces = Matcher::new(&namespaces, "spec.argocd.applicationNamespaces")?;
+        let application_namespaces = match namespaces.namespaces.is_empty() {
+            true => Matcher::everything(),
+            false => Matcher::new(&namespaces, "spec.argocd.applicationNamespaces")?,
+        };
         let argocd_users = argocd_users(&spec);
         let ceiling = Mode::Enforce;
         Ok(Self { spec, max_ttl, ceiling, overrides, exemptions, application_namespaces, argocd_users })
@@ -234,7 +243,18 @@ impl Policy {
 
     /// Whether Applications of this namespace count.
     pub fn watches_applications_in(&self, namespace: &str) -> bool {
-        namespace == self.spec.argocd.namespace || self.application_namespaces.matches_namespace(namespace)
+        self.application_namespaces.matches_namespace(namespace) || self.names_installation(namespace)
+    }
+
+    /// Namespaces of the Argo CDs that the policy names.
+    pub fn named_installations(&self) -> impl Iterator<Item = &str> {
+        let argocd = &self.spec.argocd;
+        std::iter::once(&argocd.namespace).chain(&argocd.installations).map(String::as_str)
+    }
+
+    /// Whether the policy names the Argo CD whose controllers live in `namespace`.
+    pub fn names_installation(&self, namespace: &str) -> bool {
+        self.named_installations().any(|named| named == namespace)
     }
 
     /// Whether `user` is one of Argo CD's own identities that sync, prune and cascade, by the policy alone.
@@ -266,7 +286,8 @@ impl Policy {
 /// Argo CD's own identities that sync, prune and cascade: those that are named, or else the controller where it is installed.
 fn argocd_users(spec: &GuardPolicySpec) -> Vec<String> {
     if spec.identities.argocd.is_empty() {
-        return vec![format!("system:serviceaccount:{}:argocd-application-controller", spec.argocd.namespace)];
+        let namespaces = std::iter::once(&spec.argocd.namespace).chain(&spec.argocd.installations);
+        return namespaces.map(|home| format!("system:serviceaccount:{home}:argocd-application-controller")).collect();
     }
     spec.identities.argocd.clone()
 }

@@ -55,9 +55,13 @@ pub struct ApplicationSets {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ArgoCd {
-    /// Namespace of the Argo CD controllers.
+    /// Namespace of the Argo CD controllers. Others are found by their ConfigMap argocd-cm.
     pub namespace: String,
-    /// Namespaces that may hold Applications, as patterns.
+    /// Namespaces of further Argo CDs whose controllers are trusted: what is waived for an Application stays waived in their
+    /// cascades, and what they replace may go although others claim it.
+    pub installations: Vec<String>,
+    /// Namespaces that hold Applications, as patterns: Applications anywhere else do not count. Without a pattern all count,
+    /// and each Argo CD serves what it says itself.
     pub application_namespaces: Vec<String>,
     /// Each list holds the names and URLs of one physical cluster.
     pub cluster_aliases: Vec<Vec<String>>,
@@ -67,7 +71,8 @@ impl Default for ArgoCd {
     fn default() -> Self {
         Self {
             namespace: "argocd".to_owned(),
-            application_namespaces: vec!["*".to_owned()],
+            installations: Vec::new(),
+            application_namespaces: Vec::new(),
             cluster_aliases: Vec::new(),
         }
     }

@@ -7,11 +7,18 @@ use super::{
     Policy, RuleKey,
     schema::{GuardPolicyStatus, StatusCondition},
 };
+use crate::text::some;
+
+/// So many gaps are told, then their number.
+const MAX_GAPS: usize = 3;
 
 /// Condition that tells whether the spec, as it is stored, is in force.
 pub const POLICY_ACCEPTED: &str = "PolicyAccepted";
 /// Condition that tells whether the guard knows what Applications claim.
 pub const CLAIMS_SYNCED: &str = "ClaimsSynced";
+/// Condition that tells whether the policy says all that cannot be seen of the Argo CDs of the cluster. It sums nothing up:
+/// where it does not hold, less is waived or warned of than could be.
+pub const INSTALLATIONS_KNOWN: &str = "InstallationsKnown";
 /// Condition that sums up the others.
 pub const READY: &str = "Ready";
 
@@ -38,9 +45,16 @@ pub enum Claims {
 }
 
 impl GuardPolicyStatus {
-    /// The status of the object `observed` while `policy` is in force. A condition that has the status it had `before`
-    /// keeps the time of its last transition.
-    pub fn of(policy: &Policy, observed: &Observed, claims: &Claims, before: &Self, now: Timestamp) -> Self {
+    /// The status of the object `observed` while `policy` is in force; `gaps` is what it could say of the Argo CDs of the
+    /// cluster and does not. A condition that has the status it had `before` keeps the time of its last transition.
+    pub fn of(
+        policy: &Policy,
+        observed: &Observed,
+        claims: &Claims,
+        gaps: &[String],
+        before: &Self,
+        now: Timestamp,
+    ) -> Self {
         let accepted = match &observed.rejected {
             None => (true, "Applied", "the spec is in force".to_owned()),
             Some(why) => (
@@ -55,6 +69,10 @@ impl GuardPolicyStatus {
                 (false, "NotSynced", format!("deletes are refused where a rule enforces, because {why}"))
             }
             Claims::Stale(why) => (false, "Stale", format!("deletes are judged by what was known before; {why}")),
+        };
+        let known = match gaps {
+            [] => (true, "Known", "every Argo CD is named and every cluster name is resolved".to_owned()),
+            [_, ..] => (false, "NotKnown", some(gaps, MAX_GAPS)),
         };
         let ready = match (accepted.0, synced.0) {
             (true, true) => (true, "Guarding", "reviews are judged by this spec and by current claims".to_owned()),
@@ -82,6 +100,7 @@ impl GuardPolicyStatus {
             conditions: vec![
                 condition(READY, ready),
                 condition(CLAIMS_SYNCED, synced),
+                condition(INSTALLATIONS_KNOWN, known),
                 condition(POLICY_ACCEPTED, accepted),
             ],
         }
@@ -100,7 +119,7 @@ mod tests {
         let spec = serde_saphyr::from_str("rules: {sharedClaim: {mode: enforce}, syncWave: {mode: 'off'}}").unwrap();
         let policy = Policy::new(spec).unwrap().with_ceiling(Mode::Warn);
         let observed = Observed { uid: "u".to_owned(), generation: 4, rejected: rejected.map(str::to_owned) };
-        GuardPolicyStatus::of(&policy, &observed, claims, before, now.parse().unwrap())
+        GuardPolicyStatus::of(&policy, &observed, claims, &[], before, now.parse().unwrap())
     }
 
     fn words(status: &GuardPolicyStatus) -> Vec<(&str, &str, &str)> {
@@ -114,7 +133,12 @@ mod tests {
         assert_eq!((status.modes.len(), status.observed_generation), (RuleKey::ALL.len(), 4));
         assert_eq!(
             words(&status),
-            [("Ready", "True", "Guarding"), ("ClaimsSynced", "True", "Synced"), ("PolicyAccepted", "True", "Applied")]
+            [
+                ("Ready", "True", "Guarding"),
+                ("ClaimsSynced", "True", "Synced"),
+                ("InstallationsKnown", "True", "Known"),
+                ("PolicyAccepted", "True", "Applied")
+            ]
         );
     }
 
@@ -122,10 +146,23 @@ mod tests {
     fn rejected_policy_and_stale_claims_are_not_ready() {
         let rejected = status(Some("spec.x: bad"), &Claims::Synced, &GuardPolicyStatus::default(), NOW);
         assert_eq!(words(&rejected)[0], ("Ready", "False", "PolicyNotAccepted"));
-        assert!(rejected.conditions[2].message.starts_with("spec.x: bad"));
+        assert!(rejected.conditions[3].message.starts_with("spec.x: bad"));
         let stale = Claims::Stale("Applications cannot be watched".to_owned());
         let stale = status(None, &stale, &GuardPolicyStatus::default(), NOW);
         assert_eq!(words(&stale)[..2], [("Ready", "False", "ClaimsNotSynced"), ("ClaimsSynced", "False", "Stale")]);
+    }
+
+    #[test]
+    fn gaps_are_said_and_leave_the_guard_ready() {
+        let observed = Observed { uid: "u".to_owned(), generation: 4, rejected: None };
+        let gaps: Vec<String> = (0..5).map(|number| format!("gap {number}")).collect();
+        let before = GuardPolicyStatus::default();
+        let status =
+            GuardPolicyStatus::of(&Policy::default(), &observed, &Claims::Synced, &gaps, &before, NOW.parse().unwrap());
+        assert_eq!(words(&status)[0], ("Ready", "True", "Guarding"));
+        assert_eq!(words(&status)[2], ("InstallationsKnown", "False", "NotKnown"));
+        assert!(status.conditions[2].message.contains("gap 2"), "{status:?}");
+        assert!(!status.conditions[2].message.contains("gap 3"), "{status:?}");
     }
 
     #[test]
@@ -134,6 +171,6 @@ mod tests {
         assert_eq!(status(None, &Claims::Synced, &first, LATER), first, "nothing to write");
         let second = status(Some("bad"), &Claims::Synced, &first, LATER);
         let times: Vec<_> = second.conditions.iter().map(|c| c.last_transition_time.as_str()).collect();
-        assert_eq!(times, [LATER, NOW, LATER]);
+        assert_eq!(times, [LATER, NOW, NOW, LATER]);
     }
 }

@@ -144,7 +144,7 @@ fn namespace(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, item: &It
     let alive = |app: &&App| app.terminating.is_none();
     let residents = || inventory.applications_in(name).iter().filter_map(|id| inventory.app(*id)).filter(alive);
     let sets = inventory.appsets_in(name).filter(|set| !set.meta.is_terminating()).count();
-    let is_home = name == cx.policy.spec.argocd.namespace || inventory.is_controller_namespace(name);
+    let is_home = inventory.is_home(name);
     if !is_home && sets == 0 && residents().next().is_none() {
         return;
     }
@@ -174,10 +174,10 @@ fn namespace(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, item: &It
     if sets > 0 {
         parts.push(format!("{} in it", count(sets, "ApplicationSet")));
     }
-    let elsewhere = |id: &&AppId| {
-        !deletion.plan.leaving.surely.contains(id) && inventory.app(**id).is_some_and(|app| *app.namespace != *name)
+    let elsewhere = |(id, app): &(AppId, &App)| {
+        *app.namespace != *name && !deletion.plan.leaving.surely.contains(id) && inventory.belongs_to(app, name)
     };
-    let elsewhere = inventory.apps_controlled_from(name).iter().filter(elsewhere).count();
+    let elsewhere = inventory.applications().filter(elsewhere).count();
     if elsewhere > 0 {
         parts.push(format!("{} elsewhere would have no controller and hang", count(elsewhere, "Application")));
     }

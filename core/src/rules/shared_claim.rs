@@ -1,6 +1,7 @@
 //! `shared-claim`: a delete must not take what another Application still claims.
 
 mod burst;
+mod perhaps_here;
 mod stale;
 mod unclaimed;
 mod ways_out;
@@ -11,15 +12,14 @@ pub(super) use self::ways_out::of_replacing_sync;
 use super::{Context, Rule};
 use crate::{
     admission::Request,
-    argo::{Marker, tracking},
     catalog::{
         RuleMeta,
-        shared_claim::{CLAIMED, META, OWN_PRUNE, STALE, TOO_LARGE, UNKNOWN},
+        shared_claim::{CLAIMED, META, OWN_PRUNE, PERHAPS_HERE, STALE, TOO_LARGE, UNKNOWN},
     },
     decision::{Finding, Severity},
-    deletion::{Deletion, Explanation, Item, MAX_ITEMS, Via, is_sync_identity},
+    deletion::{Caller, Deletion, Explanation, Item, MAX_ITEMS, Via},
     facts::Facts,
-    inventory::{App, AppId, AppSet},
+    inventory::{App, AppId, AppSet, Ownership},
     object::{ARGO_GROUP, ObjectRef},
     remedy::{Command, Remedy},
     text::{count, some},
@@ -54,6 +54,7 @@ impl Rule for SharedClaim {
         burst::check(cx, deletion, &mut unwanted);
         wanted_by_another_set(cx, deletion, &mut unwanted);
         findings.extend(unwanted.into_iter().map(|finding| in_its_own_scopes(deletion, finding)));
+        perhaps_here::check(cx, deletion, findings);
         too_large(deletion, findings);
         unreadable(cx, deletion, findings);
         stale::check(cx, deletion, findings);
@@ -145,11 +146,32 @@ fn single(cx: &Context<'_>, deletion: &Deletion, item: &Item, ways_out: bool) ->
     if !why.is_empty() {
         detail = format!("{detail}; {why}");
     }
+    if let Some(guess) = guess(cx, deletion) {
+        return guessed(object, &format!("{detail}; {guess}"), claimants);
+    }
     let mut finding = Finding::new(&CLAIMED, Severity::Deny, object, summary(deletion)).detail(detail);
     if ways_out {
         finding.remedies = ways_out::of_item(cx, deletion, item);
     }
     finding.claimed_by(claimants)
+}
+
+/// What was said and not refused where the cascade began is said again below it: it began with an Application on a cluster
+/// that nobody can resolve, and would rest half-way.
+fn guess(cx: &Context<'_>, deletion: &Deletion) -> Option<String> {
+    let app = cx.inventory.app(deletion.guessed?)?;
+    Some(format!("{} goes, and {} may be this cluster", app.path(), cx.inventory.cluster_name(app.cluster)))
+}
+
+fn guessed(object: ObjectRef, detail: &str, claimants: Vec<String>) -> Finding {
+    Finding::new(
+        &PERHAPS_HERE,
+        Severity::Warn,
+        object,
+        "a cascade from a cluster that nobody can resolve takes what other Applications claim",
+    )
+    .detail(detail)
+    .claimed_by(claimants)
 }
 
 /// An Application that lists itself to be pruned, because a label or marker on it names itself, would be deleted by its
@@ -261,8 +283,12 @@ fn several(cx: &Context<'_>, deletion: &Deletion, holder: &str, claimants_of: &[
         Via::Namespace(ref name) => ObjectRef::namespace(name),
         _ => items[0].object.clone().unwrap_or_else(|| unnamed(items[0])),
     };
-    let mut finding = Finding::new(&CLAIMED, Severity::Deny, object, summary(deletion))
-        .detail(format!("{holder} takes {number} of {who} along ({})", kinds.join(", ")));
+    let detail = format!("{holder} takes {number} of {who} along ({})", kinds.join(", "));
+    if let Some(guess) = guess(cx, deletion) {
+        let finding = guessed(object, &format!("{detail}; {guess}"), claimants);
+        return finding.judged_in(deletion.scopes_in(namespaces));
+    }
+    let mut finding = Finding::new(&CLAIMED, Severity::Deny, object, summary(deletion)).detail(detail);
     finding.remedies = ways_out::of_content(cx, deletion, claimants_of);
     finding.claimed_by(claimants).judged_in(deletion.scopes_in(namespaces))
 }
@@ -279,13 +305,13 @@ fn summary(deletion: &Deletion) -> &'static str {
 /// no Argo CD manages it (section 1.4 of the Argo CD facts), or Argo CD deletes it and it carries the marker of an Application
 /// that is known, whose operation the watch may not show yet.
 fn is_of_others(cx: &Context<'_>, deletion: &Deletion) -> bool {
-    let is_marked = || {
-        deletion.manager.and_then(|id| cx.inventory.app(id)).is_some_and(|app| {
-            let settings = cx.inventory.settings(&app.controller_namespace);
-            tracking::marker(&deletion.meta, settings) == Marker::Instance(&app.instance)
+    let by_its_own = || {
+        let manager = deletion.manager.and_then(|id| cx.inventory.app(id));
+        let caller = Caller::of(cx.inputs(), &cx.request.user.username);
+        manager.zip(caller).is_some_and(|(manager, caller)| {
+            caller.acts_for(cx.inventory, manager) && cx.inventory.ownership(manager, &deletion.meta) == Ownership::Own
         })
     };
-    let by_its_own = || is_sync_identity(cx.inputs(), &cx.request.user.username) && is_marked();
     let goes_alone = !deletion.object.is_namespace() && deletion.object.kind.group != ARGO_GROUP;
     goes_alone && deletion.plan.items.len() == 1 && (!deletion.meta.owner_references.is_empty() || by_its_own())
 }

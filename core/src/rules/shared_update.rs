@@ -19,7 +19,6 @@ use self::removals::losses;
 use super::{Context, Rule};
 use crate::{
     admission::{Object, Operation, Request},
-    argo::{Marker, tracking::marker},
     catalog::{
         RuleMeta,
         shared_update::{META, TAKEN_AWAY, UNREADABLE},
@@ -27,7 +26,7 @@ use crate::{
     decision::{Finding, Severity},
     deletion::is_sync_identity,
     facts::Facts,
-    inventory::{App, Key, LOCAL},
+    inventory::{App, Key, LOCAL, Ownership},
     object::{ARGO_GROUP, ObjectMeta, ObjectRef, RBAC_GROUP},
     remedy::{Command, Remedy},
     text::some,
@@ -124,7 +123,8 @@ fn shared_object(
     }
     let label_keys: Vec<&str> = claimants
         .iter()
-        .filter_map(|app| cx.inventory.settings(&app.controller_namespace))
+        .flat_map(|app| cx.inventory.identities_of(app))
+        .filter_map(|identity| cx.inventory.settings(identity.home))
         .map(|settings| settings.label_key.as_str())
         .collect();
     let mut losses = losses(target, old, new, &label_keys)?;
@@ -180,10 +180,7 @@ fn parties<'a>(
     old: &ObjectMeta,
     new: &ObjectMeta,
 ) -> (Option<&'a App>, Vec<&'a App>) {
-    let marks = |meta: &ObjectMeta, app: &App| {
-        let settings = cx.inventory.settings(&app.controller_namespace);
-        matches!(marker(meta, settings), Marker::Instance(instance) if instance == &*app.instance)
-    };
+    let marks = |meta: &ObjectMeta, app: &App| cx.inventory.ownership(app, meta) == Ownership::Own;
     let by_argocd = is_sync_identity(cx.inputs(), &cx.request.user.username);
     let syncing = claimants.iter().copied().find(|app| marks(new, app) && (by_argocd || !marks(old, app)));
     let others = claimants.iter().copied().filter(|app| syncing.is_none_or(|syncing| !std::ptr::eq(syncing, *app)));

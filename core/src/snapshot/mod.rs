@@ -6,7 +6,7 @@ mod kinds;
 mod parse;
 
 use std::{
-    collections::{HashMap, HashSet, hash_map::Entry},
+    collections::{HashMap, HashSet},
     sync::Arc,
 };
 
@@ -17,15 +17,12 @@ use self::kinds::Kinds;
 pub use self::parse::DocumentError;
 use crate::{
     argo::{
-        Application, Clusters,
-        config::{
-            PARAMETERS_NAME, application_namespaces, cluster_secret, controller_namespaces, sync_accounts,
-            tracking_settings,
-        },
+        Application, Clusters, Controller, ProjectSpec,
+        config::{PARAMETERS_NAME, SETTINGS_NAME, application_namespaces, cluster_secret, tracking_settings},
         partial,
     },
     facts::{Answer, ListQuestion, Listed, Question, Reading},
-    inventory::{AppSet, Inventory, Project, Served},
+    inventory::{AppSet, Inventory, Project},
     judge::AtHand,
     object::{ARGO_GROUP, Definition, GroupKind, KnownObject, ObjectMeta, ObjectRef, group_of},
     policy::Policy,
@@ -173,50 +170,40 @@ impl Snapshot {
                 Some(stored) => self.apply_application(inventory, policy, stored),
                 None => inventory.remove_application(namespace, name),
             },
-            ("", "ConfigMap") if name == "argocd-cm" => {
+            ("", "ConfigMap") if name == SETTINGS_NAME => {
                 inventory.set_settings(namespace, stored.and_then(|stored| tracking_settings(self.raw(stored))));
             }
-            ("", "ConfigMap") if name == PARAMETERS_NAME => self.apply_served(inventory),
-            ("apps", "Deployment" | "StatefulSet") if stored.is_none_or(|stored| is_controller(&stored.meta)) => {
-                self.apply_served(inventory);
+            ("", "ConfigMap") if name == PARAMETERS_NAME => {
+                inventory.set_parameters(namespace, stored.and_then(|stored| application_namespaces(self.raw(stored))));
             }
+            ("apps", "Deployment" | "StatefulSet") => self.apply_controller(inventory, object, stored),
             ("apiextensions.k8s.io", "CustomResourceDefinition") | ("", "Secret") => return false,
             _ => {}
         }
         true
     }
 
-    /// Says in which namespaces the installations serve Applications, as far as the objects show it.
-    fn apply_served(&self, inventory: &mut Inventory) {
-        let mut said: HashMap<&str, Option<String>> = HashMap::new();
+    /// Says which Argo CDs there are and what they serve, as far as the objects show it.
+    fn apply_installations(&self, inventory: &mut Inventory) {
+        for stored in self.of_kind("", "ConfigMap") {
+            let ObjectRef { namespace, name, .. } = &stored.identity;
+            match name.as_str() {
+                SETTINGS_NAME => inventory.set_settings(namespace, tracking_settings(self.raw(stored))),
+                PARAMETERS_NAME => inventory.set_parameters(namespace, application_namespaces(self.raw(stored))),
+                _ => {}
+            }
+        }
+        inventory.set_parameters_listed();
         for kind in ["Deployment", "StatefulSet"] {
-            for stored in self.of_kind("apps", kind).filter(|stored| is_controller(&stored.meta)) {
-                if let Some(namespaces) = controller_namespaces(&stored.meta, self.raw(stored)) {
-                    let known = said.entry(&stored.identity.namespace).or_default();
-                    *known = namespaces.or_else(|| known.take());
-                }
+            for stored in self.of_kind("apps", kind) {
+                self.apply_controller(inventory, &stored.identity, Some(stored));
             }
         }
-        for stored in self.of_kind("", "ConfigMap").filter(|stored| stored.identity.name == PARAMETERS_NAME) {
-            // A flag of the controller counts before the ConfigMap.
-            let written = application_namespaces(self.raw(stored));
-            match said.entry(&stored.identity.namespace) {
-                Entry::Occupied(mut known) => {
-                    if known.get().is_none() {
-                        known.insert(written);
-                    }
-                }
-                Entry::Vacant(vacant) => {
-                    if written.is_some() {
-                        vacant.insert(written);
-                    }
-                }
-            }
-        }
-        for (namespace, setting) in said {
-            // A controller that is seen without the setting serves its own namespace only.
-            inventory.set_served(namespace, Served::parse(setting.as_deref().unwrap_or_default()));
-        }
+    }
+
+    fn apply_controller(&self, inventory: &mut Inventory, object: &ObjectRef, stored: Option<&Stored>) {
+        let controller = stored.and_then(|stored| Controller::read(&stored.meta, self.raw(stored)));
+        inventory.set_controller(&object.kind.kind, &object.namespace, &object.name, controller);
     }
 
     fn apply_application(&self, inventory: &mut Inventory, policy: &Policy, stored: &Stored) {
@@ -234,7 +221,7 @@ impl Snapshot {
     }
 
     fn project(&self, stored: &Stored) -> Project {
-        Project { meta: (*stored.meta).clone(), sync_accounts: sync_accounts(self.raw(stored)) }
+        Project { meta: (*stored.meta).clone(), spec: ProjectSpec::read(self.raw(stored)).into() }
     }
 
     /// Every object's identity and metadata.
@@ -279,11 +266,9 @@ impl Snapshot {
         let argocd = &policy.spec.argocd;
         let mut inventory = Inventory::new(keys, &argocd.namespace, self.clusters(policy));
         inventory.set_cluster_scoped(self.cluster_scoped());
+        inventory.set_policy(policy);
         // First, because markers are read by them.
-        for stored in self.of_kind("", "ConfigMap").filter(|stored| stored.identity.name == "argocd-cm") {
-            inventory.set_settings(&stored.identity.namespace, tracking_settings(self.raw(stored)));
-        }
-        self.apply_served(&mut inventory);
+        self.apply_installations(&mut inventory);
         for stored in &self.objects {
             inventory.mark(&stored.identity, &stored.meta);
         }
@@ -366,11 +351,6 @@ impl AtHand for Snapshot {
 fn field_is(raw: &str, field: &str, wanted: &str) -> bool {
     let Ok(object) = serde_json::from_str::<serde_json::Value>(raw) else { return false };
     object.pointer(&format!("/{}", field.replace('.', "/"))).and_then(|value| value.as_str()) == Some(wanted)
-}
-
-/// Whether a workload is the application controller of an Argo CD.
-fn is_controller(meta: &ObjectMeta) -> bool {
-    meta.label("app.kubernetes.io/component") == Some("application-controller")
 }
 
 /// Identity of an object from its head.

@@ -122,10 +122,9 @@ fn project_with_its_own_finalizer_waits_and_passes() {
 
 #[test]
 fn project_of_another_argo_cd_with_that_name_is_another_project() {
-    let world = World::new([
-        project("team"),
-        with(in_project(app("one", &[]), "team"), "/status/controllerNamespace", "other"),
-    ]);
+    let settings = |namespace: &str| with(argocd_cm(json!({})), "/metadata/namespace", namespace);
+    let one = in_project(app("other/one", &[]), "team");
+    let world = World::new([project("team"), settings("argocd"), settings("other"), one]);
     passes(&world.delete("argoproj.io/AppProject argocd/team", SERVER));
 }
 

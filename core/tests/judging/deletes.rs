@@ -556,7 +556,8 @@ fn a_replacement_of_a_namespace_is_judged_with_all_it_takes() {
 fn impersonated_and_named_accounts_sync_for_argo_cd_and_no_others() {
     let prune = format!("{ROLE} Prune");
     let account = "system:serviceaccount:shop:deployer";
-    let objects = || [app("old", &[&prune]), app("new", &[ROLE]), object(ROLE, "old")];
+    let old = with(app("old", &[&prune]), "/spec/project", "p");
+    let objects = || [old.clone(), app("new", &[ROLE]), object(ROLE, "old")];
     let project = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject", "metadata": {"name": "p", "namespace": "argocd"},
         "spec": {"destinationServiceAccounts": [{"server": "*", "namespace": "shop", "defaultServiceAccount": "deployer"}]}});
     refused(&World::new(objects().into_iter().chain([project])).delete(ROLE, account), &["this prune"]);

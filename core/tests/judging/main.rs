@@ -16,6 +16,7 @@ mod claims_in_error;
 mod control_plane;
 mod deletes;
 mod growth;
+mod installations;
 mod kept_children;
 mod overdue;
 mod overlap;

@@ -35,6 +35,7 @@ pub fn page(document: &Document) -> String {
                     (sections::failed_open(&audit.failed_open))
                     (sections::hooks(&audit.hooks))
                     (sections::untrusted(&audit.untrusted, document.generated_at))
+                    (sections::installations(&audit.installations))
                     (sections::unprotected(&audit.unprotected))
                     (sections::approvals(&audit.approvals))
                     (sections::changes(document.since.as_ref()))
@@ -111,6 +112,7 @@ fn tiles(audit: &Audit) -> Vec<Tile> {
         tile("failed-open", "deleted unseen", "deny", audit.failed_open.len()),
         tile("hooks", "hooks out of order", "deny", audit.hooks.len()),
         tile("untrusted", "lists not to be believed", "warn", audit.untrusted.len()),
+        tile("installations", "Argo CDs not settled", "warn", audit.installations.len()),
         tile("unprotected", "less protected", "warn", audit.unprotected.len()),
         tile("approvals", "approvals", "info", audit.approvals.len()),
     ]

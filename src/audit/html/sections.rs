@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 
 use crate::audit::{
-    ApprovalValidity, Audit, AuditedApproval, Changes, FailedOpen, Refusal, Stuck, Unprotected, Untrusted,
+    ApprovalValidity, Audit, AuditedApproval, Changes, FailedOpen, Refusal, Stuck, Unprotected, Unsettled, Untrusted,
 };
 use cascade_guard_core::text::span;
 use cascade_guard_core::{remedy::Remedy, report::ReportFinding};
@@ -157,6 +157,25 @@ pub(super) fn untrusted(rows: &[Untrusted], now: Timestamp) -> Markup {
                                 td { @match row.since { Some(since) => (span(now.duration_since(since))), None => "always" } }
                                 td { (row.why) @if !row.message.is_empty() { br; span.small { (row.message) } } }
                             }
+                        }
+                    }
+                }
+                (more(rows.len()))
+            }
+        }
+    }
+}
+
+pub(super) fn installations(rows: &[Unsettled]) -> Markup {
+    html! {
+        @if !rows.is_empty() {
+            section #installations {
+                h2 { "Argo CDs that are not settled" }
+                table {
+                    thead { tr { th { "About" } th { "What is so" } th { "What to do" } } }
+                    tbody {
+                        @for row in rows.iter().take(MAX_CARDS) {
+                            tr { td { (row.object) } td { (row.detail) } td { (row.remedy.text) } }
                         }
                     }
                 }

@@ -4,7 +4,7 @@ use super::Holder;
 use cascade_guard_core::{
     argo::{Marker, application::CASCADE_FINALIZERS, hook::HOOK_FINALIZER, tracking},
     body::Condition,
-    inventory::Inventory,
+    inventory::{Inventory, LOCAL},
     object::{KnownObject, ObjectRef},
     remedy::{Command, Remedy, type_and_name},
 };
@@ -100,15 +100,17 @@ fn get(app: &str) -> Command {
 /// A hook whose operation does not end. A person or the namespace controller deleted it, and only Argo CD's operation
 /// that knows it takes the finalizer away.
 fn hook(inventory: &Inventory, subject: &KnownObject, place: usize) -> (String, Remedy) {
-    let app = inventory.controller_namespaces().find_map(|namespace| {
-        match tracking::marker(&subject.meta, inventory.settings(namespace)) {
-            Marker::Instance(instance) => Some((
-                instance.to_owned(),
-                inventory.apps_of_instance(instance).iter().find_map(|id| inventory.app(*id)),
-            )),
-            Marker::None | Marker::Unknown => None,
-        }
-    });
+    let writers = inventory.writers(&subject.meta, inventory.key_of(LOCAL, &subject.object));
+    let known = writers.first().and_then(|id| inventory.app(*id));
+    let marked = || {
+        inventory.installations().homes().find_map(|home| {
+            match tracking::marker(&subject.meta, inventory.settings(home)) {
+                Marker::Instance(instance) => Some(instance.to_owned()),
+                Marker::None | Marker::Unknown => None,
+            }
+        })
+    };
+    let app = known.map(|app| (app.path(), Some(app))).or_else(|| Some((marked()?, None)));
     match app {
         Some((_, Some(app))) if app.running.is_some() => (
             format!("it is a hook of {}, whose operation is still running", app.path()),

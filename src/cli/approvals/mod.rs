@@ -99,7 +99,7 @@ async fn run_status(namespace: &str, options: &Options) -> anyhow::Result<ExitCo
         let mut listed = reader.namespace_and_applications(namespace).await?;
         // Whoever may only approve hears once what that leaves unknown.
         if listed.not_read.is_none() {
-            reader.add_neighbours(&mut listed.snapshot, &policy.spec.argocd.namespace).await?;
+            reader.add_neighbours(&mut listed.snapshot).await?;
         } else {
             output::note(
                 "what Applications claim is not known here, so neither is whether their claims would refuse the delete",

@@ -138,8 +138,10 @@ pub fn problems_at_delete(meta: &ObjectMeta, now: Timestamp, policy: &Policy, de
 /// Whether `user` is Argo CD, in whatever part: an identity of the policy, or any service account that lives with it.
 fn acts_for_argocd(user: &str, policy: &Policy) -> bool {
     policy.is_argocd(user)
-        || user.strip_prefix(SERVICE_ACCOUNT).and_then(|rest| rest.split_once(':')).map(|(namespace, _)| namespace)
-            == Some(policy.spec.argocd.namespace.as_str())
+        || user
+            .strip_prefix(SERVICE_ACCOUNT)
+            .and_then(|rest| rest.split_once(':'))
+            .is_some_and(|(namespace, _)| policy.names_installation(namespace))
 }
 
 /// One thing that is wrong with an approval. Displayed as a clause that follows `Namespace shop: `.

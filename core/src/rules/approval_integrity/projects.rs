@@ -11,7 +11,7 @@ use crate::{
     admission::{Object, Operation, Request, UserInfo},
     catalog::approval_integrity::EXEMPTING_PROJECT,
     decision::{Effect, Finding, Outcome, Severity},
-    deletion::{Inputs, is_sync_identity},
+    deletion::{Caller, Inputs},
     facts::Facts,
     object::null_to_default,
     policy::{Mode, RuleKey, Scope, Scopes},
@@ -30,9 +30,13 @@ pub fn foresees(request: &Request<'_>, inputs: Inputs<'_>) -> Option<UserInfo> {
     let move_ = Move::of(request)?;
     let counts =
         inputs.policy.tells_projects_apart() && inputs.policy.watches_applications_in(&request.target.namespace);
-    let user =
-        if is_sync_identity(inputs, &request.user.username) { UserInfo::default() } else { request.user.clone() };
+    let user = if is_argocd(inputs, &request.user.username) { UserInfo::default() } else { request.user.clone() };
     (counts && move_.from != move_.to).then_some(user)
+}
+
+/// Whether `user` is an Argo CD that the policy trusts. Anybody can make another one.
+fn is_argocd(inputs: Inputs<'_>, user: &str) -> bool {
+    Caller::of(inputs, user).is_some_and(|caller| caller.is_trusted())
 }
 
 /// An Application and its projects before and after an UPDATE.
@@ -78,7 +82,7 @@ pub(super) fn check(cx: &Context<'_>, facts: &mut Facts, findings: &mut Vec<Find
     let Some(move_) = Move::of(cx.request) else { return };
     let Some(foreseen) = cx.foreseen else { return unforeseen(cx, &move_, findings) };
     let Some(lifted) = lifted(cx, foreseen, &move_) else { return };
-    let by_argocd = is_sync_identity(cx.inputs(), &cx.request.user.username);
+    let by_argocd = is_argocd(cx.inputs(), &cx.request.user.username);
     let why = match lacks_right(cx, facts, foreseen) {
         Lack::Pending => return,
         Lack::Nothing => return,

@@ -32,7 +32,9 @@ impl<'a> Projects<'a> {
         };
         let mut users: HashMap<_, Vec<_>> = HashMap::new();
         for (id, app) in inventory.applications() {
-            users.entry((&*app.controller_namespace, &*app.project)).or_default().push((id, app));
+            for home in inventory.homes_of(app) {
+                users.entry((home, &*app.project)).or_default().push((id, app));
+            }
         }
         Self { by_key: inventory.projects().map(|project| (key(&project.meta), &project.meta)).collect(), users }
     }

@@ -38,7 +38,7 @@ pub(super) fn deleted(
     findings: &mut Vec<Finding>,
 ) {
     let told_before = matches!(deletion.explanation, Explanation::Cascade(_)) || deletion.is_mere_replacement();
-    if told_before || !cx.inventory.is_controller_namespace(&item.namespace) {
+    if told_before || !cx.inventory.is_home(&item.namespace) {
         return;
     }
     let stays = |id: AppId| !deletion.plan.leaving.surely.contains(&id);
@@ -76,7 +76,7 @@ pub(super) fn loses_label(request: &Request<'_>) -> bool {
 /// Refuses an update that takes the label off: Argo CD forgets the cluster as if the Secret were gone.
 pub(super) fn unlabelled(cx: &Context<'_>, findings: &mut Vec<Finding>) {
     let Some(old) = cx.request.old_object.as_ref().filter(|_| loses_label(cx.request)) else { return };
-    if !cx.inventory.is_controller_namespace(&old.meta.namespace) {
+    if !cx.inventory.is_home(&old.meta.namespace) {
         return;
     }
     let cluster = cluster_secret(&old.meta, old.raw.get());
@@ -92,7 +92,7 @@ impl Registration<'_> {
             Some((cluster, server)) => app.destination.needs_secret(cluster, server),
             None => app.destination.needs_some_secret(),
         };
-        let of_home = |app: &App| *app.controller_namespace == *self.object.namespace && app.terminating.is_none();
+        let of_home = |app: &App| app.terminating.is_none() && cx.inventory.belongs_to(app, &self.object.namespace);
         let ours = || cx.inventory.applications().filter(|(id, app)| stays(*id) && of_home(app));
         let users: Vec<&App> = ours().map(|(_, app)| app).filter(|app| needs(app)).collect();
         let generates = |set: &&AppSet| {

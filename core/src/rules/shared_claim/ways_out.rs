@@ -176,8 +176,7 @@ fn delete_it(app: &App) -> Remedy {
 
 /// How an Application stops to be taken for an object of its own: what names it on itself is taken off.
 pub(super) fn of_own_prune(cx: &Context<'_>, app: &App) -> Remedy {
-    let label =
-        cx.inventory.settings(&app.controller_namespace).map_or(INSTANCE_LABEL, |settings| &*settings.label_key);
+    let label = cx.inventory.settings_of(app).map_or(INSTANCE_LABEL, |settings| &*settings.label_key);
     Remedy::run(
         format!("take the label and the annotation off {} that name itself, and out of its manifest", app.path()),
         Command::new("kubectl")

@@ -14,7 +14,7 @@ use crate::{
     argo::{Application, Class, Entry, application::ResultEntry},
     catalog::shared_update::HIDDEN,
     decision::{Finding, Severity},
-    deletion::is_sync_identity,
+    deletion::Caller,
     inventory::App,
     object::ObjectRef,
     policy::{RuleKey, Scope},
@@ -76,7 +76,7 @@ pub(super) fn check(
 /// Whether the one who asks writes the status of this Application for a living.
 fn is_argocd(cx: &Context<'_>, app: Option<&App>) -> bool {
     let user = &cx.request.user.username;
-    if is_sync_identity(cx.inputs(), user) {
+    if Caller::of(cx.inputs(), user).is_some_and(|caller| app.is_none_or(|app| caller.acts_for(cx.inventory, app))) {
         return true;
     }
     let account = user.strip_prefix("system:serviceaccount:").and_then(|account| account.split_once(':'));
@@ -85,8 +85,8 @@ fn is_argocd(cx: &Context<'_>, app: Option<&App>) -> bool {
         name.strip_suffix(writer).is_some_and(|installation| installation.is_empty() || installation.ends_with('-'))
     });
     // Anybody may have an account of that name in a namespace of his own.
-    let is_home = namespace == cx.policy.spec.argocd.namespace
-        || (app.is_some_and(|app| *app.controller_namespace == *namespace)
+    let is_home = cx.policy.names_installation(namespace)
+        || (app.is_some_and(|app| cx.inventory.belongs_to(app, namespace) && !cx.inventory.is_trusted(app))
             && cx.inventory.settings(namespace).is_some());
     writes && is_home
 }

@@ -11,9 +11,8 @@ use std::collections::BTreeMap;
 
 use crate::{
     argo::{
-        Application, Class, Entry, Marker,
+        Application, Class, Entry,
         sync_options::{self, SYNC_OPTIONS},
-        tracking::marker,
     },
     catalog::{
         namespace_approval,
@@ -22,7 +21,7 @@ use crate::{
     decision::{Finding, Severity},
     deletion::{Item, Leaving, MAX_ITEMS, Plan, Root, Via, build, root_of},
     facts::{Facts, Reading},
-    inventory::{App, AppId, Key, LOCAL},
+    inventory::{App, AppId, Key, LOCAL, Ownership},
     namespace::approval::{problems_at_delete, remedies},
     object::{ObjectMeta, ObjectRef},
     policy::{Mode, Scope, Scopes, namespace_of},
@@ -127,11 +126,8 @@ impl Pruning<'_, '_> {
         let Some(reading) = facts.metadata(object) else { return false };
         let Reading::Found(meta) = reading else { return true };
         let kept = sync_options::in_annotation(meta.annotation(SYNC_OPTIONS), "Prune") == Some("false");
-        let taken_over = match marker(&meta, self.cx.inventory.settings(&self.app.controller_namespace)) {
-            Marker::Instance(instance) => instance != &*self.app.instance,
-            Marker::None => true,
-            Marker::Unknown => false,
-        };
+        let taken_over =
+            matches!(self.cx.inventory.ownership(&self.app, &meta), Ownership::Other { .. } | Ownership::Nobody);
         !kept && !taken_over
     }
 

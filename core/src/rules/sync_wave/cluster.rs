@@ -6,14 +6,14 @@ use serde_json::value::RawValue;
 use super::subject::{Plan, Presence, Surroundings};
 use crate::{
     argo::{
-        Class, Marker, TrackingId,
+        Class, TrackingId,
         hook::{HOOK_FINALIZER, Hook, Phase, Stage},
         sync_options::is_kept,
-        tracking::{INSTANCE_LABEL, TRACKING_ID, marker},
+        tracking::{INSTANCE_LABEL, TRACKING_ID},
     },
     deletion::is_sync_identity,
     facts::{Facts, ListQuestion, Listing, Reading},
-    inventory::{App, AppId, Claim, Inventory, LOCAL},
+    inventory::{App, AppId, Claim, Inventory, LOCAL, Ownership},
     needs::{self, producers},
     object::{GroupKind, ObjectMeta, ObjectRef, null_to_default},
     rules::Context,
@@ -32,13 +32,12 @@ pub(super) enum Home<'a> {
 /// Looks for the Application of an object.
 pub(super) fn home<'a>(cx: &Context<'a>, object: &ObjectRef, meta: &ObjectMeta) -> Home<'a> {
     let inventory = cx.inventory;
-    let own = &cx.policy.spec.argocd.namespace;
     if meta.annotation(TRACKING_ID).and_then(TrackingId::parse).is_some_and(|id| !id.names(object, meta)) {
         // A copy: the tracking id came along from another object.
         return Home::Unmarked;
     }
     let tracked = meta.annotation(TRACKING_ID).and_then(TrackingId::parse).map(|id| id.instance);
-    let label_key = inventory.settings(own).map_or(INSTANCE_LABEL, |settings| &settings.label_key);
+    let label_keys = inventory.installations().homes().filter_map(|home| inventory.settings(home));
     // A label means little where nobody knows whether Argo CD goes by it: Helm writes the same on its own releases. Then
     // it takes something that only Argo CD does.
     let by_argocd = || {
@@ -46,19 +45,20 @@ pub(super) fn home<'a>(cx: &Context<'a>, object: &ObjectRef, meta: &ObjectMeta) 
             || is_sync_identity(cx.inputs(), &cx.request.user.username)
     };
     let proven = tracked.is_some() || by_argocd();
-    let mut names: Vec<&str> =
-        tracked.into_iter().chain(meta.label(label_key)).chain(meta.label(INSTANCE_LABEL)).collect();
+    let mut names: Vec<&str> = tracked
+        .into_iter()
+        .chain(label_keys.filter_map(|of| meta.label(&of.label_key)))
+        .chain(meta.label(INSTANCE_LABEL))
+        .collect();
     names.sort_unstable();
     names.dedup();
     let known: Vec<(AppId, &App)> = names
         .into_iter()
         .flat_map(|name| inventory.apps_of_instance(name))
-        .filter_map(|id| Some((*id, inventory.app(*id)?)))
+        .filter_map(|id| Some((id, inventory.app(id)?)))
         .filter(|(_, app)| app.cluster == LOCAL)
-        .filter(|(_, app)| proven || inventory.settings(&app.controller_namespace).is_some())
-        .filter(|(_, app)| {
-            marker(meta, inventory.settings(&app.controller_namespace)) == Marker::Instance(&app.instance)
-        })
+        .filter(|(_, app)| proven || inventory.marks_are_known(app))
+        .filter(|(_, app)| inventory.ownership(app, meta) == Ownership::Own)
         .collect();
     if !known.is_empty() {
         return Home::Known(known);
@@ -114,8 +114,7 @@ impl Cluster<'_> {
     }
 
     fn is_mine(&self, meta: &ObjectMeta) -> bool {
-        let settings = self.cx.inventory.settings(&self.app.controller_namespace);
-        marker(meta, settings) == Marker::Instance(&self.app.instance)
+        self.cx.inventory.ownership(self.app, meta) == Ownership::Own
     }
 }
 

@@ -58,7 +58,8 @@ fn label_marks_a_hook_where_the_installation_says_so() {
 
 #[test]
 fn application_outside_the_controller_namespace_is_found_by_its_instance_name() {
-    let world = app(&entry("Secret", "db", 0)).replace("namespace: argocd}", "namespace: team}");
+    let settings = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm, namespace: argocd}\n";
+    let world = app(&entry("Secret", "db", 0)).replace("namespace: argocd}", "namespace: team}") + settings;
     let mut hook = job(&[("hook", "PreSync")], &secret("db"));
     assert_eq!(create(&world, &hook), ["warn unseen"]);
     hook["metadata"]["annotations"]["argocd.argoproj.io/tracking-id"] = json!("team_shop:batch/Job:shop/migrate");

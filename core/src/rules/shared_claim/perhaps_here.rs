@@ -1,0 +1,41 @@
+//! Claims across a cluster that nobody can resolve. They are said, not refused: most of these clusters are others.
+
+use crate::{
+    catalog::shared_claim::PERHAPS_HERE,
+    decision::{Finding, Severity},
+    deletion::{Deletion, PerhapsHere},
+    inventory::{App, gaps::resolve},
+    rules::Context,
+};
+
+pub(super) fn check(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>) {
+    for perhaps in &deletion.plan.perhaps_here {
+        if let Some(app) = cx.inventory.app(perhaps.claimant) {
+            findings.push(finding(cx, deletion, perhaps, app));
+        }
+    }
+}
+
+fn finding(cx: &Context<'_>, deletion: &Deletion, perhaps: &PerhapsHere, app: &App) -> Finding {
+    let item = &deletion.plan.items[perhaps.place];
+    let (path, cluster) = (app.path(), cx.inventory.cluster_name(perhaps.cluster));
+    let what = match perhaps.count {
+        1 => item.label(),
+        count => format!("{} and {} more", item.label(), count - 1),
+    };
+    let detail = match app.cluster == perhaps.cluster {
+        true => format!("{path} claims {what} if {cluster}, where it deploys to, is this cluster"),
+        false => format!("{path} claims {what} if {cluster}, where this deploys to, is this cluster"),
+    };
+    let object = item.object.clone().unwrap_or_else(|| super::unnamed(item));
+    Finding::new(
+        &PERHAPS_HERE,
+        Severity::Warn,
+        object,
+        "a cluster that nobody can resolve may be this one, and then others claim what would go",
+    )
+    .detail(detail)
+    .claimed_by(vec![path])
+    .judged_in(deletion.scopes_in([&*item.namespace]))
+    .remedy(resolve(cluster))
+}
