@@ -44,10 +44,13 @@ fn place<const W: usize>(hasher: &impl BuildHasher, key: &(impl Hash + ?Sized)) 
 
 type Part<K, V, S> = Arc<HashMap<K, V, S>>;
 
+/// Parts on pages, `W` on each of `W`.
+type Pages<P, const W: usize> = Arc<[Arc<[P; W]>; W]>;
+
 /// A map in `W * W` parts, by hash, on `W` pages. A part is small beside the map, and so is a page.
 #[derive(Clone, Debug)]
 pub(super) struct SharedMap<K, V, S = RandomState, const W: usize = 16> {
-    pages: Arc<[Arc<[Part<K, V, S>; W]>; W]>,
+    pages: Pages<Part<K, V, S>, W>,
     hasher: S,
 }
 
@@ -138,7 +141,7 @@ impl<K: Hash + Eq + Clone, V: Clone, S: BuildHasher + Clone, const W: usize> Sha
 /// hash table of that size is half empty.
 #[derive(Clone, Debug)]
 pub(super) struct SharedIndex<K, V, S> {
-    pages: Arc<[Arc<[Arc<Vec<(K, V)>>; INDEX_WIDTH]>; INDEX_WIDTH]>,
+    pages: Pages<Arc<Vec<(K, V)>>, INDEX_WIDTH>,
     hasher: S,
 }
 
