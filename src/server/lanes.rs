@@ -75,9 +75,9 @@ impl Lanes {
             return Some(Turn { _place: place });
         }
         let _waiting = Waiting::join(&lane.waiting)?;
-        let place = timeout_at(deadline.into(), lane.places.clone().acquire_owned()).await;
+        let free = timeout_at(deadline.into(), lane.places.clone().acquire_owned()).await;
         // The semaphore is never closed.
-        Some(Turn { _place: place.ok()?.ok()? })
+        Some(Turn { _place: free.ok()?.ok()? })
     }
 }
 

@@ -107,7 +107,7 @@ fn aside(port: Port, leaving: CancellationToken, stop: CancellationToken) -> any
         runtime.block_on(async {
             match TcpListener::from_std(listener) {
                 Ok(listener) => {
-                    serve(listener, port.transport, until_leaving(port.app, leaving), port.limits, stop).await
+                    serve(listener, port.transport, until_leaving(port.app, leaving), port.limits, stop).await;
                 }
                 Err(error) => tracing::error!(%error, "the plain port cannot be served"),
             }

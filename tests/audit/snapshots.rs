@@ -232,3 +232,58 @@ fn plan_tells_what_goes_without_being_listed_and_what_is_listed_without_being_th
     assert!(text.contains("1 deleted, 0 contested, 0 spared, 1 absent\n"), "{text}");
     assert!(text.contains("ConfigMap streaming/gone  absent  (it was not found, "), "{text}");
 }
+
+/// A plan with long lists says how many it leaves out, the contested last of all, and shows every line where all are wanted.
+#[test]
+fn plan_folds_long_lists_and_draws_each_object_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let maps: Vec<String> = (0..60).map(|number| format!("map-{number:02}")).collect();
+    let list: Vec<(&str, &str)> = maps.iter().map(|name| ("ConfigMap", name.as_str())).collect();
+    let items = json!([application("shop", &list), application("other", &list[55..])]);
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
+    let snapshot = file(folder.path(), "cluster.json", &list.to_string());
+    let plan = |more: &[&str]| {
+        let arguments = ["plan", "app", "shop", "--snapshot", snapshot.to_str().unwrap(), "--now", NOW];
+        stdout(&guard(&[&arguments, more].concat()))
+    };
+    let tree = |text: &str| text.lines().filter(|line| line.contains("─ ")).map(str::to_owned).collect::<Vec<_>>();
+    let (folded, whole) = (plan(&[]), plan(&["--all"]));
+    let (short, long) = (tree(&folded), tree(&whole));
+    assert_eq!((short.len(), long.len()), (21, 60), "{folded}");
+    assert_eq!(short[20], "└─ … 40 more, --all shows them");
+    for name in &maps {
+        assert_eq!(long.iter().filter(|line| line.contains(name.as_str())).count(), 1, "{name}");
+    }
+    for name in &maps[55..] {
+        assert!(short.iter().any(|line| line.contains(name.as_str())), "{name} is contested and not shown: {folded}");
+    }
+}
+
+/// Thousands of Applications below a definition, and a chain of them as deep: every one is drawn once.
+#[test]
+fn plan_draws_large_and_deep_trees() {
+    let folder = tempfile::tempdir().unwrap();
+    let number = 3000;
+    let chain = |number: usize| format!("app-{number:04}");
+    let items: Vec<serde_json::Value> = (0..number)
+        .map(|at| {
+            let next = chain(at + 1);
+            let mut app = application(&chain(at), &[]);
+            app["status"]["resources"] = json!([{"group": "argoproj.io", "kind": "Application", "namespace": "argocd",
+                "name": next, "version": "v1alpha1", "status": "Synced"}]);
+            app["metadata"]["annotations"] = json!({"argocd.argoproj.io/tracking-id":
+                format!("app-{:04}:argoproj.io/Application:argocd/{}", at.saturating_sub(1), chain(at))});
+            app
+        })
+        .collect();
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
+    let snapshot = file(folder.path(), "cluster.json", &list.to_string());
+    let plan = |more: &[&str]| {
+        let arguments = ["plan", "app", "app-0000", "--snapshot", snapshot.to_str().unwrap(), "--now", NOW];
+        stdout(&guard(&[&arguments, more].concat()))
+    };
+    let (folded, whole) = (plan(&[]), plan(&["--all"]));
+    assert!(folded.contains("… 1 below, --all shows them"), "{}", &folded[..folded.len().min(4000)]);
+    assert!(whole.lines().filter(|line| line.contains("Application argocd/app-")).count() >= number);
+    assert!(whole.lines().all(|line| line.chars().count() < 400), "a line runs out of sight");
+}

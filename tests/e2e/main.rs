@@ -8,6 +8,7 @@ mod approval_paths;
 mod approvals;
 mod changed;
 mod commands;
+mod crowding;
 mod deletes;
 mod harness;
 mod hook_needs;
@@ -36,6 +37,7 @@ fn main() -> anyhow::Result<ExitCode> {
         incidents::tests(),
         hooks::tests(),
         hook_needs::tests(),
+        crowding::tests(),
         approvals::tests(),
         approval_paths::tests(),
         ways_out::tests(),

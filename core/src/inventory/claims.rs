@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::{
     AppId, ClusterId,
     key::{BuildKeyHasher, Key},
-    shared::{LargeMap, Shared, SharedList, SharedMap},
+    shared::{Shared, SharedIndex, SharedList, SharedMap},
 };
 use crate::{argo::Class, object::GroupKind};
 
@@ -49,7 +49,7 @@ type BucketKey = (ClusterId, Arc<GroupKind>, Arc<str>);
 /// The index.
 #[derive(Clone, Debug, Default)]
 pub struct ClaimIndex {
-    owners: LargeMap<Key, AppId, BuildKeyHasher>,
+    owners: SharedIndex<Key, AppId, BuildKeyHasher>,
     shared: SharedList<Vec<AppId>>,
     free_shared: Shared<Vec<u32>>,
     buckets: SharedList<Arc<Bucket>>,
@@ -76,7 +76,7 @@ impl ClaimIndex {
 
     /// Applications that list the object, whatever the entry means.
     pub fn owners(&self, key: Key) -> &[AppId] {
-        match self.owners.get(&key) {
+        match self.owners.get(key) {
             None => &[],
             Some(AppId(number)) if number & SHARED != 0 => &self.shared[(number & !SHARED) as usize],
             Some(owner) => std::slice::from_ref(owner),
@@ -165,7 +165,7 @@ impl ClaimIndex {
 
     fn add_owner(&mut self, key: Key, app: AppId) {
         self.claims += 1;
-        let Some(owner) = self.owners.get(&key).copied() else {
+        let Some(owner) = self.owners.get(key).copied() else {
             self.owners.insert(key, app);
             return;
         };
@@ -187,10 +187,10 @@ impl ClaimIndex {
     }
 
     fn remove_owner(&mut self, key: Key, app: AppId) {
-        let Some(owner) = self.owners.get(&key).copied() else { return };
+        let Some(owner) = self.owners.get(key).copied() else { return };
         self.claims -= 1;
         if owner.0 & SHARED == 0 {
-            self.owners.remove(&key);
+            self.owners.remove(key);
             return;
         }
         let number = owner.0 & !SHARED;

@@ -36,17 +36,23 @@ impl<T: Clone> DerefMut for Shared<T> {
     }
 }
 
+/// Page and part of a key. The tables of the parts go by the lowest and the highest bits of the hash, so these are others.
+fn place<const W: usize>(hasher: &impl BuildHasher, key: &(impl Hash + ?Sized)) -> (usize, usize) {
+    let hash = usize::try_from(hasher.hash_one(key) >> 32 & 0xff_ffff).unwrap_or_default();
+    (hash % W, hash / W % W)
+}
+
 type Part<K, V, S> = Arc<HashMap<K, V, S>>;
+
+/// Parts on pages, `W` on each of `W`.
+type Pages<P, const W: usize> = Arc<[Arc<[P; W]>; W]>;
 
 /// A map in `W * W` parts, by hash, on `W` pages. A part is small beside the map, and so is a page.
 #[derive(Clone, Debug)]
 pub(super) struct SharedMap<K, V, S = RandomState, const W: usize = 16> {
-    pages: Arc<[Arc<[Part<K, V, S>; W]>; W]>,
+    pages: Pages<Part<K, V, S>, W>,
     hasher: S,
 }
-
-/// The map of which there is one entry for every claim.
-pub(super) type LargeMap<K, V, S> = SharedMap<K, V, S, 64>;
 
 impl<K, V, S: BuildHasher + Default + Clone, const W: usize> Default for SharedMap<K, V, S, W> {
     fn default() -> Self {
@@ -75,14 +81,8 @@ impl<K, V, S, const W: usize> SharedMap<K, V, S, W> {
 }
 
 impl<K: Hash + Eq, V, S: BuildHasher, const W: usize> SharedMap<K, V, S, W> {
-    /// Page and part of a key. The tables of the parts go by the lowest and the highest bits of the hash, so these are others.
-    fn place<Q: Hash + ?Sized>(&self, key: &Q) -> (usize, usize) {
-        let hash = usize::try_from(self.hasher.hash_one(key) >> 32 & 0xff_ffff).unwrap_or_default();
-        (hash % W, hash / W % W)
-    }
-
     fn part<Q: Hash + ?Sized>(&self, key: &Q) -> &HashMap<K, V, S> {
-        let (page, part) = self.place(key);
+        let (page, part) = place::<W>(&self.hasher, key);
         &self.pages[page][part]
     }
 
@@ -105,7 +105,7 @@ impl<K: Hash + Eq, V, S: BuildHasher, const W: usize> SharedMap<K, V, S, W> {
 
 impl<K: Hash + Eq + Clone, V: Clone, S: BuildHasher + Clone, const W: usize> SharedMap<K, V, S, W> {
     fn part_mut<Q: Hash + ?Sized>(&mut self, key: &Q) -> &mut HashMap<K, V, S> {
-        let (page, part) = self.place(key);
+        let (page, part) = place::<W>(&self.hasher, key);
         Arc::make_mut(&mut Arc::make_mut(&mut Arc::make_mut(&mut self.pages)[page])[part])
     }
 
@@ -134,6 +134,68 @@ impl<K: Hash + Eq + Clone, V: Clone, S: BuildHasher + Clone, const W: usize> Sha
     /// The entry of a key.
     pub(super) fn entry(&mut self, key: K) -> Entry<'_, K, V> {
         self.part_mut(&key).entry(key)
+    }
+}
+
+/// A map of which there is an entry for every claim. Its parts are sorted lists, which hold nothing but their entries; a
+/// hash table of that size is half empty.
+#[derive(Clone, Debug)]
+pub(super) struct SharedIndex<K, V, S> {
+    pages: Pages<Arc<Vec<(K, V)>>, INDEX_WIDTH>,
+    hasher: S,
+}
+
+/// An index is in so many parts, squared: of a million entries each holds a few hundred.
+const INDEX_WIDTH: usize = 64;
+
+impl<K, V, S: Default> Default for SharedIndex<K, V, S> {
+    fn default() -> Self {
+        let part = Arc::new(Vec::new());
+        let page = Arc::new(std::array::from_fn(|_| part.clone()));
+        Self { pages: Arc::new(std::array::from_fn(|_| page.clone())), hasher: S::default() }
+    }
+}
+
+impl<K: Hash + Ord + Copy, V: Copy, S: BuildHasher> SharedIndex<K, V, S> {
+    /// The value under a key.
+    pub(super) fn get(&self, key: K) -> Option<&V> {
+        let (page, part) = place::<INDEX_WIDTH>(&self.hasher, &key);
+        let part = &self.pages[page][part];
+        part.binary_search_by_key(&key, |(known, _)| *known).ok().map(|at| &part[at].1)
+    }
+
+    fn part_mut(&mut self, key: K) -> &mut Vec<(K, V)> {
+        let (page, part) = place::<INDEX_WIDTH>(&self.hasher, &key);
+        Arc::make_mut(&mut Arc::make_mut(&mut Arc::make_mut(&mut self.pages)[page])[part])
+    }
+
+    /// Puts a value under a key, instead of the one that was there.
+    pub(super) fn insert(&mut self, key: K, value: V) {
+        let part = self.part_mut(key);
+        match part.binary_search_by_key(&key, |(known, _)| *known) {
+            Ok(at) => part[at].1 = value,
+            Err(at) => {
+                if part.len() == part.capacity() {
+                    // By an eighth, where a list would double: there are very many of them.
+                    part.reserve_exact(part.len() / 8 + 4);
+                }
+                part.insert(at, (key, value));
+            }
+        }
+    }
+
+    /// Takes the value under a key out.
+    pub(super) fn remove(&mut self, key: K) {
+        if self.get(key).is_none() {
+            return;
+        }
+        let part = self.part_mut(key);
+        if let Ok(at) = part.binary_search_by_key(&key, |(known, _)| *known) {
+            part.remove(at);
+            if part.len() < part.capacity() / 2 {
+                part.shrink_to_fit();
+            }
+        }
     }
 }
 
@@ -247,6 +309,27 @@ mod tests {
         }
         let sizes: Vec<usize> = map.pages.iter().flat_map(|page| page.iter().map(|part| part.len())).collect();
         assert!(sizes.iter().all(|size| (40..200).contains(size)), "{sizes:?}");
+    }
+
+    #[test]
+    fn copy_of_an_index_stays_as_it_was_and_shares_what_did_not_change() {
+        let mut index: SharedIndex<u32, u32, RandomState> = SharedIndex::default();
+        for key in 0..50_000 {
+            index.insert(key, key);
+        }
+        let before = index.clone();
+        index.insert(7, 70);
+        index.remove(8);
+        index.remove(60_000);
+        index.insert(50_000, 1);
+        assert_eq!((before.get(7), before.get(8), before.get(50_000)), (Some(&7), Some(&8), None));
+        assert_eq!((index.get(7), index.get(8), index.get(50_000)), (Some(&70), None, Some(&1)));
+        assert!((9..50_000).all(|key| index.get(key) == Some(&key)));
+        let parts =
+            |index: &SharedIndex<u32, u32, _>| index.pages.iter().flat_map(|page| page.to_vec()).collect::<Vec<_>>();
+        let (old, new) = (parts(&before), parts(&index));
+        assert!(old.iter().zip(&new).filter(|(old, new)| Arc::ptr_eq(old, new)).count() >= 4096 - 3);
+        assert!(new.iter().all(|part| part.capacity() <= part.len() + part.len() / 8 + 5), "too much is kept free");
     }
 
     #[test]

@@ -35,6 +35,9 @@ pub struct Args {
     user: UserArgs,
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
+    /// Show every line of the table; long lists are folded otherwise
+    #[arg(long)]
+    all: bool,
     #[command(flatten)]
     input: InputArgs,
     #[command(flatten)]
@@ -136,7 +139,8 @@ async fn show(args: &Args) -> anyhow::Result<ExitCode> {
     }
     match args.output {
         Format::Table => {
-            output::line(tree::draw(&report, deletion.as_ref().map(|deletion| &deletion.plan)).trim_end())?;
+            let plan = deletion.as_ref().map(|deletion| &deletion.plan);
+            output::line(tree::draw(&report, plan, args.all).trim_end())?;
         }
         Format::Json | Format::Yaml => output::structured(args.output, &report)?,
     }

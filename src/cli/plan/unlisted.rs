@@ -1,5 +1,7 @@
 //! What Applications do not tell: what goes although nobody lists it, and what stays because of a finalizer.
 
+use std::collections::HashSet;
+
 use super::{
     super::{opened_input::OpenedInput, output, thorough},
     Row,
@@ -38,6 +40,8 @@ pub(super) async fn find(rows: &[Row], deletion: &Deletion, json: &str, opened: 
         known: known(finalizer),
     };
     found.hanging.extend(going().flat_map(|row| row.finalizers.iter().map(move |finalizer| held(row, finalizer))));
+    let mut known_held: HashSet<(ObjectRef, String)> =
+        found.hanging.iter().map(|held| (held.object.clone(), held.finalizer.clone())).collect();
     let local = opened.inventory.cluster_name(LOCAL);
     let namespaces = going().filter(|row| row.object.is_namespace() && row.cluster == local);
     for (place, row) in namespaces.enumerate() {
@@ -47,7 +51,8 @@ pub(super) async fn find(rows: &[Row], deletion: &Deletion, json: &str, opened: 
         }
         let Some(meta) = opened.inventory.namespace(&row.object.name) else { continue };
         let content = thorough::namespace_content(meta, &opened.inventory, opened).await.unwrap_or_default();
-        let new = content.held.into_iter().filter(|held| !found.hanging.contains(held)).collect::<Vec<_>>();
+        let new =
+            content.held.into_iter().filter(|held| known_held.insert((held.object.clone(), held.finalizer.clone())));
         found.hanging.extend(new);
         let listed = |object: &ObjectRef| deletion.plan.item(opened.inventory.key_of(LOCAL, object)).is_some();
         found.unclaimed.extend(content.precious.into_iter().filter(|object| !listed(object)));

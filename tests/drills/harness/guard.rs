@@ -20,6 +20,9 @@ use serde_json::{Value, json};
 /// Nobody waits longer for anything.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
+/// What a guard says of a review that it had no time to judge.
+const UNJUDGED: &str = "not judged in time";
+
 /// A running `serve`, ended when it is dropped.
 pub struct Guard {
     child: Child,
@@ -155,6 +158,9 @@ impl Answer {
         match self.response["allowed"].as_bool() {
             Some(true) if warnings > 0 => format!("allowed with {warnings} warnings"),
             Some(true) => "allowed".to_owned(),
+            Some(false) if self.response["status"]["message"].as_str().is_some_and(|said| said.contains(UNJUDGED)) => {
+                "refused without a judgement".to_owned()
+            }
             Some(false) => "refused".to_owned(),
             None => self.status.clone(),
         }
