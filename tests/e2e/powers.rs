@@ -265,7 +265,6 @@ async fn account_of_the_guard_is_sent(world: &World) -> Result<()> {
 async fn weaker_configuration_is_seen(world: &World) -> Result<()> {
     let configurations: Api<ValidatingWebhookConfiguration> = Api::all(world.ops.clone());
     let name = "cascade-guard";
-    let mut stored = configurations.get(name).await?;
     let seen = async |fault: &str, number: u8| {
         let line = format!("cascade_guard_webhook_configuration_faults{{fault=\"{fault}\"}} {number}");
         eventually(&line, async || {
@@ -278,13 +277,13 @@ async fn weaker_configuration_is_seen(world: &World) -> Result<()> {
     for fault in ["missing", "rules", "fails-open", "narrower", "elsewhere", "authority"] {
         seen(fault, 0).await?;
     }
-    let weaker = json!({"webhooks": [{"name": "namespaces.cascade-guard.io", "failurePolicy": "Ignore"}]});
-    let params = PatchParams::default();
-    configurations.patch(name, &params, &Patch::Strategic(weaker)).await?;
+    let set = async |policy: &str| {
+        let entry = json!({"webhooks": [{"name": "namespaces.cascade-guard.io", "failurePolicy": policy}]});
+        configurations.patch(name, &PatchParams::default(), &Patch::Strategic(entry)).await
+    };
+    set("Ignore").await?;
     let outcome = seen("fails-open", 1).await;
-    stored.metadata.managed_fields = None;
-    stored.metadata.resource_version = None;
-    configurations.replace(name, &PostParams::default(), &stored).await?;
+    set("Fail").await?;
     outcome?;
     seen("fails-open", 0).await
 }
