@@ -6,7 +6,7 @@ mod serving;
 
 use std::{sync::Arc, time::Duration};
 
-use cascade_guard::telemetry::metrics::{Lookup, label_values};
+use cascade_guard::telemetry::metrics::{Fault, Lookup, label_values};
 use cascade_guard_core::{admission::Operation, decision::Decision};
 use jiff::{SignedDuration, Timestamp};
 use serving::{guard, review};
@@ -46,6 +46,8 @@ async fn everything() -> String {
         metrics.count_lookup(outcome);
     }
     metrics.set_certificate_not_after(Timestamp::now());
+    metrics.set_configuration_faults(&Fault::ALL);
+    metrics.set_stale(true);
     metrics.set_last_event(Timestamp::now());
     metrics.observe_inventory(
         &Arc::clone(&guard.inventory).read(),

@@ -74,6 +74,10 @@ impl Duties {
             policy: policy.clone(),
             readiness: readiness.clone(),
             health,
+            certificate: Box::new({
+                let tls = tls.clone();
+                move || tls.chain()
+            }),
             certificate_end: Box::new(move || tls.not_after()),
             metrics: metrics.clone(),
         };

@@ -9,11 +9,13 @@ use kube::{
     Client, Resource,
     runtime::events::{Event, EventType, Recorder, Reporter},
 };
+use rustls::pki_types::CertificateDer;
 use tokio::time::{Instant, sleep};
 
 use super::{
     Health,
     client::in_words,
+    configuration::{ConfigurationWatch, degradation},
     health::{Degradation, Reads, degradations},
 };
 use crate::{
@@ -41,6 +43,8 @@ pub struct Alarm {
     pub health: Arc<Health>,
     /// When the serving certificate ends.
     pub certificate_end: Box<dyn Fn() -> Timestamp + Send + Sync>,
+    /// The certificate itself, then those between it and its authority.
+    pub certificate: Box<dyn Fn() -> Vec<CertificateDer<'static>> + Send + Sync>,
     /// The counts of reads.
     pub metrics: Arc<Metrics>,
 }
@@ -80,9 +84,10 @@ impl Alarm {
     /// Checks for ever.
     ///
     /// # Errors
-    /// Never; it has the type of a background task.
+    /// When the configuration that ships makes no sense, which a test rules out.
     pub async fn run(self) -> anyhow::Result<()> {
         let recorder = Recorder::new(self.client.clone(), Reporter::from("cascade-guard"));
+        let configuration = ConfigurationWatch::new(self.client.clone())?;
         self.readiness.wait_for(Requirement::Policy).await;
         let mut told = Told::default();
         let (mut looks, mut earlier, mut reads) = (0, Reads::so_far(&self.metrics), Reads::default());
@@ -94,7 +99,12 @@ impl Alarm {
                 earlier = so_far;
             }
             let now = Timestamp::now();
-            let found = degradations(self.health.stale(now), (self.certificate_end)(), reads, now);
+            let faults = configuration.look(&(self.certificate)()).await;
+            let stale = self.health.stale(now);
+            self.metrics.set_configuration_faults(&faults.iter().map(|(fault, _)| *fault).collect::<Vec<_>>());
+            self.metrics.set_stale(stale.is_some());
+            let mut found = degradations(stale, (self.certificate_end)(), reads, now);
+            found.extend(degradation(&faults));
             let ToTell { degraded, over } = told.sort(found, Instant::now());
             for reason in over {
                 tracing::info!(reason, "protection is as it should be again in this respect");

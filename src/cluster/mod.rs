@@ -3,6 +3,7 @@
 
 mod alarm;
 mod client;
+mod configuration;
 mod discovery;
 mod failure;
 mod freshness;

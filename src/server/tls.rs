@@ -75,6 +75,7 @@ pub struct ServerTls {
 #[derive(Debug)]
 struct Serving {
     config: Arc<ServerConfig>,
+    chain: Vec<CertificateDer<'static>>,
     not_after: Timestamp,
 }
 
@@ -127,6 +128,11 @@ impl ServerTls {
         TlsAcceptor::from(self.serving.load().config.clone())
     }
 
+    /// The certificate that is being served, then those between it and its authority.
+    pub fn chain(&self) -> Vec<CertificateDer<'static>> {
+        self.serving.load().chain.clone()
+    }
+
     /// When the certificate that is being served expires.
     pub fn not_after(&self) -> Timestamp {
         self.serving.load().not_after
@@ -142,7 +148,7 @@ fn server_config(cert: &[u8], key: &[u8], client_ca: Option<&[u8]>) -> Result<Se
         tracing::error!(%not_after, "the serving certificate has expired; API servers refuse to talk to it");
     }
     let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| TlsError::Key(error.to_string()))?;
-    let pair = CertifiedKey::from_der(chain, key, &provider).map_err(|error| match error {
+    let pair = CertifiedKey::from_der(chain.clone(), key, &provider).map_err(|error| match error {
         rustls::Error::InconsistentKeys(_) => TlsError::Mismatch(error),
         other => TlsError::Key(other.to_string()),
     })?;
@@ -156,7 +162,7 @@ fn server_config(cert: &[u8], key: &[u8], client_ca: Option<&[u8]>) -> Result<Se
     let mut config = builder.with_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(pair)));
     // The API server speaks HTTP/1.1 to a Service. Offering nothing else keeps a loopback test from using another path.
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(Serving { config: Arc::new(config), not_after })
+    Ok(Serving { config: Arc::new(config), chain, not_after })
 }
 
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {

@@ -85,6 +85,44 @@ impl Refused {
     }
 }
 
+/// In what way the configuration in the cluster protects less than the one that ships.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// It is not there, or is being deleted.
+    Missing,
+    /// It could not be read.
+    Unread,
+    /// An entry is not there, or is asked about less.
+    Rules,
+    /// An entry lets pass what it should hold up when the guard does not answer.
+    FailsOpen,
+    /// A selector or a condition keeps from an entry what it should be asked about.
+    Narrower,
+    /// An entry asks somebody else.
+    Elsewhere,
+    /// An entry does not trust the certificate that the guard serves.
+    Authority,
+}
+
+impl Fault {
+    /// Every one of them.
+    pub const ALL: [Self; 7] =
+        [Self::Missing, Self::Unread, Self::Rules, Self::FailsOpen, Self::Narrower, Self::Elsewhere, Self::Authority];
+
+    /// As it stands in metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Unread => "unread",
+            Self::Rules => "rules",
+            Self::FailsOpen => "fails-open",
+            Self::Narrower => "narrower",
+            Self::Elsewhere => "elsewhere",
+            Self::Authority => "authority",
+        }
+    }
+}
+
 /// Kinds whose deletion is always watched; those that a flag names come on top.
 const TERMINATING_KINDS: [&str; 3] = ["Namespace", "Application", "ApplicationSet"];
 
@@ -102,6 +140,7 @@ pub fn label_values(label: &str) -> Option<Vec<&'static str>> {
         "cause" => Refused::ALL.iter().map(|refused| refused.as_str()).collect(),
         "kind" => TERMINATING_KINDS.to_vec(),
         "result" => vec!["accepted", "rejected"],
+        "fault" => Fault::ALL.iter().map(|fault| fault.as_str()).collect(),
         "version" => vec![env!("CARGO_PKG_VERSION")],
         _ => return None,
     })
@@ -137,6 +176,11 @@ struct ResultLabel {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FaultLabel {
+    fault: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct BuildLabels {
     version: &'static str,
 }
@@ -160,6 +204,8 @@ pub struct Metrics {
     oldest: Family<KindLabel, Seconds>,
     policy_reloads: Family<ResultLabel, Counter>,
     certificate_not_after: Seconds,
+    configuration_faults: Family<FaultLabel, Gauge>,
+    stale: Gauge,
     largest_burst: Gauge,
 }
 
@@ -188,6 +234,8 @@ impl Metrics {
             oldest: Family::default(),
             policy_reloads: Family::default(),
             certificate_not_after: Seconds::default(),
+            configuration_faults: Family::default(),
+            stale: Gauge::default(),
             largest_burst: Gauge::default(),
         };
         metrics.register();
@@ -198,6 +246,7 @@ impl Metrics {
         for refused in Refused::ALL {
             let _ = metrics.refused.get_or_create(&CauseLabel { cause: refused.as_str() });
         }
+        metrics.set_configuration_faults(&[]);
         for result in ["accepted", "rejected"] {
             let _ = metrics.policy_reloads.get_or_create(&ResultLabel { result });
         }
@@ -267,6 +316,16 @@ impl Metrics {
             "When the serving certificate expires",
             Unit::Seconds,
             self.certificate_not_after.clone(),
+        );
+        registry.register(
+            "webhook_configuration_faults",
+            "In how many ways the webhook configuration in the cluster protects less than the one that ships",
+            self.configuration_faults.clone(),
+        );
+        registry.register(
+            "claim_index_stale",
+            "Whether something that claims are known from could not be watched for five minutes",
+            self.stale.clone(),
         );
         registry.register(
             "build",
@@ -340,6 +399,20 @@ impl Metrics {
     /// Says when the serving certificate expires.
     pub fn set_certificate_not_after(&self, not_after: Timestamp) {
         self.certificate_not_after.set(not_after.as_duration().as_secs_f64());
+    }
+
+    /// Says what is wrong with the webhook configuration in the cluster, each fault as often as it was found.
+    pub fn set_configuration_faults(&self, faults: &[Fault]) {
+        for fault in Fault::ALL {
+            let found = faults.iter().filter(|found| **found == fault).count();
+            let gauge = self.configuration_faults.get_or_create(&FaultLabel { fault: fault.as_str() });
+            gauge.set(i64::try_from(found).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// Says whether claims may no longer be true, because they cannot be followed.
+    pub fn set_stale(&self, stale: bool) {
+        self.stale.set(i64::from(stale));
     }
 
     /// Says that a watch delivered something.

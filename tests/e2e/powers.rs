@@ -1,9 +1,10 @@
 //! What takes protection away without a delete: that the API server asks the guard about it, and about nothing that Argo CD
 //! and the cluster do every day. Each test runs alone, because it looks at the API server's own counters.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use k8s_openapi::{
     api::{
+        admissionregistration::v1::ValidatingWebhookConfiguration,
         core::v1::{ConfigMap, Namespace, Secret, ServiceAccount},
         rbac::v1::{ClusterRole, ClusterRoleBinding, Role},
     },
@@ -37,6 +38,7 @@ tests!(
     label_of_the_guard_is_sent_to_an_entry_that_fails_closed,
     move_into_another_project_is_judged,
     account_of_the_guard_is_sent,
+    weaker_configuration_is_seen,
 );
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -258,6 +260,32 @@ async fn account_of_the_guard_is_sent(world: &World) -> Result<()> {
     let other = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "other"}});
     apply(&accounts, "other", &other).await?;
     comes_out(world, &[], admitted(accounts.delete("other", &DeleteParams::default()))).await
+}
+
+async fn weaker_configuration_is_seen(world: &World) -> Result<()> {
+    let configurations: Api<ValidatingWebhookConfiguration> = Api::all(world.ops.clone());
+    let name = "cascade-guard";
+    let seen = async |fault: &str, number: u8| {
+        let line = format!("cascade_guard_webhook_configuration_faults{{fault=\"{fault}\"}} {number}");
+        eventually(&line, async || {
+            let (_, metrics) = world.guard.admin("/metrics").await?;
+            ensure!(metrics.lines().any(|found| found == line), "another number");
+            Ok(())
+        })
+        .await
+    };
+    for fault in ["missing", "rules", "fails-open", "narrower", "elsewhere", "authority"] {
+        seen(fault, 0).await?;
+    }
+    let set = async |policy: &str| {
+        let entry = json!({"webhooks": [{"name": "namespaces.cascade-guard.io", "failurePolicy": policy}]});
+        configurations.patch(name, &PatchParams::default(), &Patch::Strategic(entry)).await
+    };
+    set("Ignore").await?;
+    let outcome = seen("fails-open", 1).await;
+    set("Fail").await?;
+    outcome?;
+    seen("fails-open", 0).await
 }
 
 /// A request that has to be admitted.

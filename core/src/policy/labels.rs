@@ -1,6 +1,6 @@
 //! What the labels of a Namespace make of the policy: whoever may change a label must not thereby lift the guard.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -66,6 +66,18 @@ impl Policy {
         reach
     }
 
+    /// What lifts a rule by some line of the policy, and can be changed unasked while the guard does not answer: labels of
+    /// Namespaces other than the guard's own (`manifests/webhooks.yaml`, entry `exempting-labels`), and the project of an
+    /// Application. Each in words, in order.
+    pub fn changed_unasked(&self) -> Vec<String> {
+        let keys = self.matchers().flat_map(super::Matcher::label_keys);
+        // The API server writes the name itself.
+        let open = keys.filter(|key| !key.starts_with("cascade-guard.io/") && *key != "kubernetes.io/metadata.name");
+        let keys: BTreeSet<&str> = open.collect();
+        let labels = keys.into_iter().map(|key| format!("label {key}"));
+        labels.chain(self.tells_projects_apart().then(|| "the project of an Application".to_owned())).collect()
+    }
+
     /// Whether it matters to any line of the policy in which project an Application is.
     pub fn tells_projects_apart(&self) -> bool {
         self.matchers().any(super::Matcher::reads_projects)
@@ -121,6 +133,20 @@ exemptions:
         assert_eq!(weakened("pr-1", &[], &[("preview", "true")], "2026-11-29T13:00:00Z"), []);
         assert_eq!(weakened("pr-1", &[("preview", "true")], &[("preview", "true"), ("a", "b")], NOW), []);
         assert_eq!(weakened("pr-1", &[("preview", "true")], &[], NOW), []);
+    }
+
+    #[test]
+    fn what_can_be_changed_unasked_is_named() {
+        let unasked = |policy: &str| Policy::new(serde_saphyr::from_str(policy).unwrap()).unwrap().changed_unasked();
+        assert_eq!(unasked(POLICY), ["label env", "label preview"]);
+        let own = "
+overrides:
+- {match: {namespaceSelector: {matchLabels: {cascade-guard.io/tier: lab, kubernetes.io/metadata.name: shop}}}, modes: {}}";
+        assert_eq!(unasked(own), [""; 0]);
+        let expression = "
+overrides:
+- {match: {projects: [lab], namespaceSelector: {matchExpressions: [{key: team, operator: Exists}]}}, modes: {}}";
+        assert_eq!(unasked(expression), ["label team", "the project of an Application"]);
     }
 
     #[test]

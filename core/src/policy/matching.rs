@@ -98,6 +98,13 @@ impl Matcher {
         &self.users
     }
 
+    /// The labels of the namespace that take part.
+    pub(super) fn label_keys(&self) -> impl Iterator<Item = &str> {
+        let matched = self.selector.iter().flat_map(|selector| selector.match_labels.keys());
+        let expressions = self.selector.iter().flat_map(|selector| &selector.match_expressions);
+        matched.chain(expressions.map(|expression| &expression.key)).map(String::as_str)
+    }
+
     /// Whether labels of the namespace take part.
     pub fn reads_labels(&self) -> bool {
         self.selector.is_some()

@@ -22,6 +22,10 @@ pub const INSTALLATIONS_KNOWN: &str = "InstallationsKnown";
 /// Condition that sums up the others.
 pub const READY: &str = "Ready";
 
+/// Condition that tells whether what lifts a rule is asked about whatever happens. It is there only where it is not so: the
+/// policy goes by labels or projects, and changes of these pass while the guard does not answer.
+pub const WAIVERS_FAIL_CLOSED: &str = "WaiversFailClosed";
+
 /// The GuardPolicy object as it was last seen, and what became of its spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
@@ -90,6 +94,15 @@ impl GuardPolicyStatus {
                 last_transition_time: since.map_or_else(|| now.to_string(), |old| old.last_transition_time.clone()),
             }
         };
+        let unasked = policy.changed_unasked();
+        let waivers = (!unasked.is_empty()).then(|| {
+            let message = format!(
+                "some lines of the policy go by what passes unasked while the guard does not answer: {}; prefer names of \
+                 Namespaces, or labels under cascade-guard.io/",
+                unasked.join(", ")
+            );
+            (false, "ChangesPassUnasked", message)
+        });
         Self {
             observed_generation: observed.generation,
             modes: RuleKey::ALL
@@ -97,12 +110,16 @@ impl GuardPolicyStatus {
                 .copied()
                 .map(|rule| (rule.as_str().to_owned(), policy.base_mode(rule)))
                 .collect(),
-            conditions: vec![
-                condition(READY, ready),
-                condition(CLAIMS_SYNCED, synced),
-                condition(INSTALLATIONS_KNOWN, known),
-                condition(POLICY_ACCEPTED, accepted),
-            ],
+            conditions: [
+                Some(condition(READY, ready)),
+                Some(condition(CLAIMS_SYNCED, synced)),
+                Some(condition(INSTALLATIONS_KNOWN, known)),
+                Some(condition(POLICY_ACCEPTED, accepted)),
+                waivers.map(|waivers| condition(WAIVERS_FAIL_CLOSED, waivers)),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
         }
     }
 }
@@ -163,6 +180,30 @@ mod tests {
         assert_eq!(words(&status)[2], ("InstallationsKnown", "False", "NotKnown"));
         assert!(status.conditions[2].message.contains("gap 2"), "{status:?}");
         assert!(!status.conditions[2].message.contains("gap 3"), "{status:?}");
+    }
+
+    #[test]
+    fn policy_that_exempts_by_what_anybody_may_change_in_an_outage_is_told() {
+        let status = |spec: &str| {
+            let policy = Policy::new(serde_saphyr::from_str(spec).unwrap()).unwrap();
+            let observed = Observed { uid: "u".to_owned(), generation: 1, rejected: None };
+            GuardPolicyStatus::of(
+                &policy,
+                &observed,
+                &Claims::Synced,
+                &[],
+                &GuardPolicyStatus::default(),
+                NOW.parse().unwrap(),
+            )
+        };
+        let by = |key: &str| {
+            format!("overrides: [{{match: {{namespaceSelector: {{matchLabels: {{{key}: lab}}}}}}, modes: {{}}}}]")
+        };
+        let told = status(&by("env"));
+        assert_eq!(words(&told)[4], ("WaiversFailClosed", "False", "ChangesPassUnasked"));
+        assert!(told.conditions[4].message.contains("label env"), "{}", told.conditions[4].message);
+        assert_eq!(words(&told)[0], ("Ready", "True", "Guarding"));
+        assert_eq!(status(&by("cascade-guard.io/tier")).conditions.len(), 4);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `shared-claim`: a delete must not take what another Application still claims.
 
 mod burst;
+mod contradiction;
 mod perhaps_here;
 mod stale;
 mod unclaimed;
@@ -58,6 +59,7 @@ impl Rule for SharedClaim {
         too_large(deletion, findings);
         unreadable(cx, deletion, findings);
         stale::check(cx, deletion, findings);
+        contradiction::check(cx, deletion, findings);
         if deletion.root {
             if !is_of_others(cx, deletion) {
                 unknown_claimants(cx, deletion, findings);

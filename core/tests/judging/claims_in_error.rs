@@ -142,3 +142,18 @@ fn delete_of_an_application_that_cannot_be_read_is_judged_by_what_can_be_read() 
     let world = World::new([odd("old", &[ROLE], "/spec/source"), app("new", &[ROLE]), object(ROLE, "old")]);
     refused(&world.delete("argoproj.io/Application argocd/old", "alice"), &["argocd/new", "argocd/old cannot be read"]);
 }
+
+#[test]
+fn list_that_leaves_out_what_carries_the_marker_is_told() {
+    let marked = || approved(&object("Namespace shop", "old"));
+    let world = World::new([app("old", &["ConfigMap target/c"]), marked()]);
+    warned(&world.delete(OLD, "bob"), &["argocd/old does not list 1 object that its marker is on"]);
+    // What is listed, or marked by another, or lies in a list that is not believed, contradicts nothing.
+    let quiet = |world: World| {
+        let answer = world.delete(OLD, "bob");
+        assert!(!answer.warnings.iter().any(|warning| warning.contains("does not list")), "{:?}", answer.warnings);
+    };
+    quiet(World::new([app("old", &["Namespace shop"]), marked()]));
+    quiet(World::new([app("old", &["ConfigMap target/c"]), approved(&object("Namespace shop", "new"))]));
+    quiet(World::new([failing(app("old", &["ConfigMap target/c"])), marked()]));
+}
