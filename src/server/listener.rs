@@ -20,6 +20,7 @@ use hyper_util::{
     server::graceful::{GracefulShutdown, Watcher},
     service::TowerToHyperService,
 };
+use rustls::pki_types::CertificateDer;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
@@ -32,6 +33,7 @@ use super::{
     ServerTls,
     connections::{Connections, Place},
 };
+use crate::certs::names;
 
 /// How connections are bounded.
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +87,18 @@ pub enum Transport {
 /// The other end of the connection that a request came in on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer(pub SocketAddr);
+
+/// Whose certificate the other end of a connection has shown; empty where nobody is asked for one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Client(pub Arc<str>);
+
+impl Client {
+    /// The first name in the certificate.
+    fn of(chain: Option<&[CertificateDer<'_>]>) -> Self {
+        let names = chain.and_then(<[_]>::first).and_then(|certificate| names(certificate).ok());
+        Self(names.and_then(|names| names.into_iter().next()).unwrap_or_default().into())
+    }
+}
 
 /// What a handler puts into effect that makes a request wait before it has read its body.
 #[derive(Clone, Debug)]
@@ -169,19 +183,25 @@ impl Connection {
     async fn talk(self, stream: TcpStream, transport: Transport, app: Router) {
         // Answers are small and somebody waits for each of them.
         let _ = stream.set_nodelay(true);
-        let Transport::Tls(tls) = transport else { return self.serve(stream, app).await };
+        let Transport::Tls(tls) = transport else {
+            return self.serve(stream, Client::default(), app).await;
+        };
         match tls.acceptor().accept(stream).await {
-            Ok(stream) => self.serve(stream, app).await,
+            Ok(stream) => {
+                let client = Client::of(stream.get_ref().1.peer_certificates());
+                self.serve(stream, client, app).await;
+            }
             Err(error) => tracing::debug!(peer = %self.peer, %error, "TLS handshake failed"),
         }
     }
 
-    async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(self, stream: S, app: Router) {
+    async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(self, stream: S, client: Client, app: Router) {
         let (peer, place) = (Peer(self.peer), self.place);
         let service = tower::service_fn(move |request: Request<Incoming>| {
             let (place, app) = (place.clone(), app.clone());
             let mut request = request.map(|body| Body::new(Noticed::new(body, place.clone())));
             request.extensions_mut().insert(peer);
+            request.extensions_mut().insert(client.clone());
             request.extensions_mut().insert(Patience(place.clone()));
             async move {
                 let answer = app.oneshot(request).await;

@@ -2,6 +2,7 @@
 
 pub mod admin;
 mod bodies;
+mod clients;
 mod connections;
 pub mod guard;
 pub mod lanes;
