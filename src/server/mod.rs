@@ -6,6 +6,7 @@ mod clients;
 mod connections;
 pub mod guard;
 pub mod lanes;
+mod limits;
 pub mod listener;
 pub mod routes;
 pub mod shutdown;
@@ -14,6 +15,7 @@ pub mod tls;
 pub use self::{
     guard::Guard,
     lanes::{Lanes, Pace},
-    listener::{Limits, Transport},
+    limits::Limits,
+    listener::Transport,
     tls::ServerTls,
 };
