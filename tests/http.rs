@@ -139,6 +139,14 @@ async fn panic_while_judging_is_answered_and_counted() {
 }
 
 #[tokio::test]
+async fn clock_before_1970_is_answered_by() {
+    let mut early = guard("enforce");
+    early.clock = || jiff::Timestamp::from_second(-86_400).unwrap();
+    let answer = answer(app(early), &review("u-8", "DELETE")).await;
+    assert_eq!((&answer["uid"], &answer["allowed"]), (&json!("u-8"), &json!(true)));
+}
+
+#[tokio::test]
 async fn same_review_twice_gets_the_same_answer() {
     let app = app(guard("enforce"));
     let review = review("u-6", "DELETE");

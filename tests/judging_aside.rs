@@ -52,7 +52,7 @@ fn guarded(clock: fn() -> Timestamp, places: usize) -> Arc<Guard<Nothing>> {
 }
 
 async fn ask(guard: &Arc<Guard<Nothing>>, path: &str, operation: &str, granted: Duration) -> Value {
-    let arrival = Arrival { path: path.to_owned(), at: Instant::now(), granted };
+    let arrival = Arrival { path: path.to_owned(), client: "".into(), at: Instant::now(), granted };
     let answer = guard.answer(review("u", operation).to_string().into(), arrival).await.unwrap();
     let answer: Value = serde_json::from_slice(&answer).unwrap();
     assert_eq!(answer["response"]["uid"], "u");

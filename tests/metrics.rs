@@ -30,6 +30,7 @@ async fn everything() -> String {
         let body = review("a-user-and-an-object-must-not-show", operation).to_string();
         let arrival = cascade_guard::server::guard::Arrival {
             path: "/validate".to_owned(),
+            client: "".into(),
             at: std::time::Instant::now(),
             granted: Duration::from_secs(1),
         };

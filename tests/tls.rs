@@ -13,12 +13,12 @@ use std::{
 };
 
 use cascade_guard::{
-    certs::{Authority, not_after},
+    certs::{Authority, Issued, not_after},
     server::{
         Limits, ServerTls, Transport,
         listener::serve,
         routes,
-        tls::{TlsError, files_in},
+        tls::{Clients, TlsError, files_in},
     },
     telemetry::Metrics,
 };
@@ -81,10 +81,14 @@ fn webhook() -> axum::Router {
 }
 
 fn tls_of(authority: &Authority, client_ca: Option<&str>) -> Arc<ServerTls> {
+    tls_for(authority, client_ca, &[])
+}
+
+fn tls_for(authority: &Authority, client_ca: Option<&str>, names: &[String]) -> Arc<ServerTls> {
     let pair = authority.serving(&["127.0.0.1".to_owned()], DAY).unwrap();
-    let client_ca = client_ca.map(str::as_bytes);
+    let clients = client_ca.map(|ca| Clients { ca: ca.as_bytes(), names });
     let metrics = Arc::new(Metrics::new());
-    Arc::new(ServerTls::new(pair.cert_pem.as_bytes(), pair.key_pem.as_bytes(), client_ca, metrics).unwrap())
+    Arc::new(ServerTls::new(pair.cert_pem.as_bytes(), pair.key_pem.as_bytes(), clients, metrics).unwrap())
 }
 
 fn roots(authority: &Authority) -> RootCertStore {
@@ -201,7 +205,9 @@ async fn bad_pair_is_refused_at_the_start_with_the_reason() {
         (authority.serving(&["a".to_owned()], DAY).unwrap(), authority.serving(&["a".to_owned()], DAY).unwrap());
     let attempt = |cert: &str, key: &str, ca: Option<&str>| {
         let metrics = Arc::new(Metrics::new());
-        ServerTls::new(cert.as_bytes(), key.as_bytes(), ca.map(str::as_bytes), metrics).map(|_| ()).unwrap_err()
+        ServerTls::new(cert.as_bytes(), key.as_bytes(), ca.map(|ca| Clients { ca: ca.as_bytes(), names: &[] }), metrics)
+            .map(|_| ())
+            .unwrap_err()
     };
     assert!(matches!(attempt(&one.cert_pem, &other.key_pem, None), TlsError::Mismatch(_)));
     assert!(matches!(attempt(&one.cert_pem, "", None), TlsError::Key(_)));
@@ -232,6 +238,38 @@ async fn with_client_authority_only_its_clients_are_answered() {
             let (mut sender, connection) = handshake(TokioIo::new(stream)).await.unwrap();
             tokio::spawn(connection);
             assert!(sender.send_request(post("/validate")).await.is_err());
+        }
+    }
+}
+
+#[tokio::test]
+async fn with_client_names_a_certificate_of_the_right_authority_is_not_enough() {
+    let (authority, clients) = (Authority::new(DAY).unwrap(), Authority::new(DAY).unwrap());
+    let names = ["kube-apiserver".to_owned(), "other-apiserver".to_owned()];
+    let server = start(tls_for(&authority, Some(&clients.cert_pem), &names), webhook(), Limits::default()).await;
+    for version in [&TLS12, &TLS13] {
+        let with = |issued: &Issued| {
+            let chain = vec![CertificateDer::from_pem_slice(issued.cert_pem.as_bytes()).unwrap()];
+            let key = PrivateKeyDer::from_pem_slice(issued.key_pem.as_bytes()).unwrap();
+            let builder = ClientConfig::builder_with_protocol_versions(&[version]);
+            builder.with_root_certificates(roots(&authority)).with_client_auth_cert(chain, key).unwrap()
+        };
+        for name in &names {
+            let mut sender = open(&server, with(&clients.client(name, DAY).unwrap())).await;
+            assert_eq!(ask(&mut sender).await.status(), StatusCode::OK, "{name}");
+        }
+        // A kubelet's certificate, near misses, and one for a server of that authority.
+        let mut others: Vec<Issued> = ["system:node:a", "kube-apiserver2", "KUBE-APISERVER", ""]
+            .iter()
+            .map(|name| clients.client(name, DAY).unwrap())
+            .collect();
+        others.push(clients.serving(&["kube-apiserver".to_owned()], DAY).unwrap());
+        for issued in &others {
+            if let Ok(stream) = connect(&server, with(issued)).await {
+                let (mut sender, connection) = handshake(TokioIo::new(stream)).await.unwrap();
+                tokio::spawn(connection);
+                assert!(sender.send_request(post("/validate")).await.is_err());
+            }
         }
     }
 }

@@ -4,6 +4,6 @@ mod inspect;
 mod issue;
 
 pub use self::{
-    inspect::{InspectError, not_after},
+    inspect::{InspectError, names, not_after},
     issue::{Authority, IssueError, Issued},
 };

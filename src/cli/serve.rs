@@ -26,7 +26,7 @@ use crate::{
         shutdown::{self, Port},
         tls::TlsFiles,
     },
-    state::{LiveInventory, LivePolicy, POLL_INTERVAL, Readiness, Requirement, WatchedFiles},
+    state::{LiveInventory, LivePolicy, POLICY_INTERVAL, POLL_INTERVAL, Readiness, Requirement, WatchedFiles},
     telemetry::{
         DecisionLog, Metrics, decisions,
         log::{self, DEFAULT_FILTER, LogFilter},
@@ -52,6 +52,9 @@ pub struct Args {
     /// Let only clients connect that show a certificate of these authorities (PEM)
     #[arg(long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
+    /// Of those let only clients connect whose certificate bears this common name or DNS name; may be given several times
+    #[arg(long, value_name = "NAME", requires = "client_ca")]
+    client_name: Vec<String>,
     #[command(flatten)]
     policy: PolicyArgs,
     /// Serve these files instead of a cluster
@@ -93,6 +96,7 @@ async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
         tls_cert,
         tls_key,
         client_ca,
+        client_name,
         policy: policy_args,
         snapshot,
         kubeconfig,
@@ -106,7 +110,10 @@ async fn serve(args: Args, log: LogFilter) -> anyhow::Result<()> {
     let readiness = Arc::new(Readiness::default());
     let mut background = JoinSet::new();
 
-    let tls_files = TlsFiles { cert: tls_cert, key: tls_key, client_ca };
+    if client_ca.is_some() && client_name.is_empty() {
+        tracing::warn!("any certificate of --client-ca is let in; say with --client-name whose is the API server's");
+    }
+    let tls_files = TlsFiles { cert: tls_cert, key: tls_key, client_ca, client_names: client_name };
     let (tls, watched) = ServerTls::from_files(&tls_files, metrics.clone())
         .with_context(|| format!("{} and {} cannot be served", tls_files.cert.display(), tls_files.key.display()))?;
     background.spawn(tls.clone().follow(watched, POLL_INTERVAL));
@@ -184,7 +191,7 @@ fn live_policy(
     let policy = Policy::parse(&String::from_utf8_lossy(&files.bytes()[0]))
         .with_context(|| format!("{} is no usable GuardPolicy", path.display()))?;
     let policy = live(policy);
-    background.spawn(policy.clone().follow(files, path.display().to_string(), POLL_INTERVAL));
+    background.spawn(policy.clone().follow(files, path.display().to_string(), POLICY_INTERVAL));
     Ok(policy)
 }
 

@@ -19,7 +19,7 @@ use tokio::{
 };
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-use super::listener::Limits;
+use super::limits::Limits;
 
 /// Every open connection of one port.
 #[derive(Debug)]

@@ -53,6 +53,8 @@ pub struct Guard<S> {
 pub struct Arrival {
     /// Path it came in at; one webhook entry is told from another by it.
     pub path: String,
+    /// Whose certificate its client has shown; empty where nobody is asked for one, so that anybody may have sent it.
+    pub client: Arc<str>,
     /// When it came in.
     pub at: Instant,
     /// For so long, from then on, the API server waits.
@@ -201,7 +203,8 @@ impl<S: Source + Send + 'static> Guard<S> {
         if !request.dry_run {
             self.metrics.observe_duration(took);
         }
-        self.decisions.record(request, decision, &review.arrival.path, took, Instant::now());
+        let from = (review.arrival.path.as_str(), &*review.arrival.client);
+        self.decisions.record(request, decision, from, took, Instant::now());
         answer
     }
 

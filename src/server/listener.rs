@@ -20,6 +20,7 @@ use hyper_util::{
     server::graceful::{GracefulShutdown, Watcher},
     service::TowerToHyperService,
 };
+use rustls::pki_types::CertificateDer;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
@@ -31,44 +32,9 @@ use tower::ServiceExt;
 use super::{
     ServerTls,
     connections::{Connections, Place},
+    limits::Limits,
 };
-
-/// How connections are bounded.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// So many connections at a time. One more takes the place of another, see `connections`.
-    pub connections: usize,
-    /// So many of them, from one address, may not have sent a complete request yet.
-    pub fresh_per_peer: usize,
-    /// Within this time of its beginning, TLS handshake included, a connection has to send a complete request.
-    pub first: Duration,
-    /// Headers of a later request that take longer are given up. hyper counts an idle keep-alive connection as one that owes its
-    /// headers, and the API server keeps idle connections for 90 seconds and does not repeat a POST that meets a closed
-    /// one. So this must be longer than 90 seconds.
-    pub headers: Duration,
-    /// After the server was told to stop, requests in progress have so long to end.
-    pub drain: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connections: 1024,
-            fresh_per_peer: 256,
-            first: Duration::from_secs(10),
-            headers: Duration::from_secs(120),
-            drain: Duration::from_secs(15),
-        }
-    }
-}
-
-impl Limits {
-    /// Those of the plain port: few have business there.
-    #[must_use]
-    pub fn of_plain_port() -> Self {
-        Self { connections: 128, fresh_per_peer: 64, ..Self::default() }
-    }
-}
+use crate::certs::names;
 
 /// What a connection buffers of a request beside its body. Headers of the API server are a few hundred bytes.
 const BUFFER: usize = 64 << 10;
@@ -85,6 +51,18 @@ pub enum Transport {
 /// The other end of the connection that a request came in on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer(pub SocketAddr);
+
+/// Whose certificate the other end of a connection has shown; empty where nobody is asked for one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Client(pub Arc<str>);
+
+impl Client {
+    /// The first name in the certificate.
+    fn of(chain: Option<&[CertificateDer<'_>]>) -> Self {
+        let names = chain.and_then(<[_]>::first).and_then(|certificate| names(certificate).ok());
+        Self(names.and_then(|names| names.into_iter().next()).unwrap_or_default().into())
+    }
+}
 
 /// What a handler puts into effect that makes a request wait before it has read its body.
 #[derive(Clone, Debug)]
@@ -169,19 +147,25 @@ impl Connection {
     async fn talk(self, stream: TcpStream, transport: Transport, app: Router) {
         // Answers are small and somebody waits for each of them.
         let _ = stream.set_nodelay(true);
-        let Transport::Tls(tls) = transport else { return self.serve(stream, app).await };
+        let Transport::Tls(tls) = transport else {
+            return self.serve(stream, Client::default(), app).await;
+        };
         match tls.acceptor().accept(stream).await {
-            Ok(stream) => self.serve(stream, app).await,
+            Ok(stream) => {
+                let client = Client::of(stream.get_ref().1.peer_certificates());
+                self.serve(stream, client, app).await;
+            }
             Err(error) => tracing::debug!(peer = %self.peer, %error, "TLS handshake failed"),
         }
     }
 
-    async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(self, stream: S, app: Router) {
+    async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(self, stream: S, client: Client, app: Router) {
         let (peer, place) = (Peer(self.peer), self.place);
         let service = tower::service_fn(move |request: Request<Incoming>| {
             let (place, app) = (place.clone(), app.clone());
             let mut request = request.map(|body| Body::new(Noticed::new(body, place.clone())));
             request.extensions_mut().insert(peer);
+            request.extensions_mut().insert(client.clone());
             request.extensions_mut().insert(Patience(place.clone()));
             async move {
                 let answer = app.oneshot(request).await;

@@ -2,9 +2,11 @@
 
 pub mod admin;
 mod bodies;
+mod clients;
 mod connections;
 pub mod guard;
 pub mod lanes;
+mod limits;
 pub mod listener;
 pub mod routes;
 pub mod shutdown;
@@ -13,6 +15,7 @@ pub mod tls;
 pub use self::{
     guard::Guard,
     lanes::{Lanes, Pace},
-    listener::{Limits, Transport},
+    limits::Limits,
+    listener::Transport,
     tls::ServerTls,
 };

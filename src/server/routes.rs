@@ -20,6 +20,7 @@ use super::{
     Guard,
     bodies::Bodies,
     guard::{Arrival, NotAReview},
+    listener::Client,
 };
 use crate::judge::Source;
 
@@ -51,11 +52,12 @@ async fn validate<S: Source + Send + 'static>(
         return (StatusCode::UNSUPPORTED_MEDIA_TYPE, "an AdmissionReview comes as application/json\n").into_response();
     }
     let path = request.uri().path().to_owned();
+    let client = request.extensions().get::<Client>().cloned().unwrap_or_default().0;
     let body = match bodies.receive(request, granted).await {
         Ok(body) => body,
         Err(refusal) => return refusal,
     };
-    match guard.answer(Bytes::from_owner(body), Arrival { path, at, granted }).await {
+    match guard.answer(Bytes::from_owner(body), Arrival { path, client, at, granted }).await {
         Ok(answer) => ([(header::CONTENT_TYPE, "application/json")], answer).into_response(),
         Err(NotAReview(reason)) => (StatusCode::BAD_REQUEST, format!("{reason}\n")).into_response(),
     }

@@ -3,7 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use arc_swap::ArcSwap;
@@ -11,12 +11,14 @@ use jiff::Timestamp;
 use rustls::{
     RootCertStore, ServerConfig,
     crypto::CryptoProvider,
-    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
-    server::WebPkiClientVerifier,
+    pki_types::{CertificateDer, PrivateKeyDer, UnixTime, pem::PemObject},
+    server::{WebPkiClientVerifier, danger::ClientCertVerifier},
     sign::CertifiedKey,
+    time_provider::TimeProvider,
 };
 use tokio_rustls::TlsAcceptor;
 
+use super::clients::NamedClients;
 use crate::{
     certs::{InspectError, not_after},
     state::{FileError, WatchedFiles},
@@ -55,6 +57,17 @@ pub struct TlsFiles {
     pub key: PathBuf,
     /// Authorities of client certificates, PEM. If given, nobody connects without such a certificate.
     pub client_ca: Option<PathBuf>,
+    /// Whose certificates of those authorities are taken; if empty, anybody's.
+    pub client_names: Vec<String>,
+}
+
+/// Who may connect.
+#[derive(Clone, Copy, Debug)]
+pub struct Clients<'a> {
+    /// Authorities of their certificates, PEM.
+    pub ca: &'a [u8],
+    /// Of these names one stands in their certificates; if there are none, any certificate of the authorities will do.
+    pub names: &'a [String],
 }
 
 impl TlsFiles {
@@ -69,6 +82,7 @@ impl TlsFiles {
 #[derive(Debug)]
 pub struct ServerTls {
     serving: ArcSwap<Serving>,
+    client_names: Vec<String>,
     metrics: Arc<Metrics>,
 }
 
@@ -80,15 +94,15 @@ struct Serving {
 }
 
 impl ServerTls {
-    /// Serves this certificate chain and key (PEM). With `client_ca`, clients must show a certificate of that
-    /// authority.
+    /// Serves this certificate chain and key (PEM), to everybody or only to `clients`.
     ///
     /// # Errors
     /// When they cannot be served; the error says which of them is wrong and why.
-    pub fn new(cert: &[u8], key: &[u8], client_ca: Option<&[u8]>, metrics: Arc<Metrics>) -> Result<Self, TlsError> {
-        let serving = server_config(cert, key, client_ca)?;
+    pub fn new(cert: &[u8], key: &[u8], clients: Option<Clients<'_>>, metrics: Arc<Metrics>) -> Result<Self, TlsError> {
+        let serving = server_config(cert, key, clients)?;
         metrics.set_certificate_not_after(serving.not_after);
-        Ok(Self { serving: ArcSwap::from_pointee(serving), metrics })
+        let client_names = clients.map(|clients| clients.names.to_vec()).unwrap_or_default();
+        Ok(Self { serving: ArcSwap::from_pointee(serving), client_names, metrics })
     }
 
     /// Serves the pair in `files`; the second part of the result follows their changes once it is run.
@@ -98,7 +112,7 @@ impl ServerTls {
     pub fn from_files(files: &TlsFiles, metrics: Arc<Metrics>) -> Result<(Arc<Self>, WatchedFiles), TlsError> {
         let watched = files.read()?;
         let bytes = watched.bytes();
-        let tls = Self::new(&bytes[0], &bytes[1], bytes.get(2).map(Vec::as_slice), metrics)?;
+        let tls = Self::new(&bytes[0], &bytes[1], clients(bytes, &files.client_names), metrics)?;
         Ok((Arc::new(tls), watched))
     }
 
@@ -108,7 +122,7 @@ impl ServerTls {
     /// Never; it has the type of a background task.
     pub async fn follow(self: Arc<Self>, files: WatchedFiles, every: Duration) -> anyhow::Result<()> {
         let never = files.follow("the certificate", every, |bytes| {
-            match server_config(&bytes[0], &bytes[1], bytes.get(2).map(Vec::as_slice)) {
+            match server_config(&bytes[0], &bytes[1], clients(bytes, &self.client_names)) {
                 Ok(serving) => {
                     let not_after = serving.not_after;
                     self.serving.store(Arc::new(serving));
@@ -139,7 +153,12 @@ impl ServerTls {
     }
 }
 
-fn server_config(cert: &[u8], key: &[u8], client_ca: Option<&[u8]>) -> Result<Serving, TlsError> {
+/// The files of [`TlsFiles`], in order.
+fn clients<'a>(files: &'a [Vec<u8>], names: &'a [String]) -> Option<Clients<'a>> {
+    files.get(2).map(|ca| Clients { ca, names })
+}
+
+fn server_config(cert: &[u8], key: &[u8], clients: Option<Clients<'_>>) -> Result<Serving, TlsError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let chain = certificates(cert).map_err(TlsError::Certificate)?;
     let not_after = not_after(&chain[0])?;
@@ -152,12 +171,14 @@ fn server_config(cert: &[u8], key: &[u8], client_ca: Option<&[u8]>) -> Result<Se
         rustls::Error::InconsistentKeys(_) => TlsError::Mismatch(error),
         other => TlsError::Key(other.to_string()),
     })?;
-    let builder = ServerConfig::builder_with_provider(provider.clone())
+    let builder = ServerConfig::builder_with_details(provider.clone(), Arc::new(WallClock))
         .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
         .map_err(|error| TlsError::Certificate(error.to_string()))?;
-    let builder = match client_ca {
+    let builder = match clients {
         None => builder.with_no_client_auth(),
-        Some(pem) => builder.with_client_cert_verifier(client_verifier(pem, &provider).map_err(TlsError::ClientCa)?),
+        Some(clients) => {
+            builder.with_client_cert_verifier(client_verifier(clients, &provider).map_err(TlsError::ClientCa)?)
+        }
     };
     let mut config = builder.with_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(pair)));
     // The API server speaks HTTP/1.1 to a Service. Offering nothing else keeps a loopback test from using another path.
@@ -172,19 +193,47 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
 }
 
 fn client_verifier(
-    pem: &[u8],
+    clients: Clients<'_>,
     provider: &Arc<CryptoProvider>,
-) -> Result<Arc<dyn rustls::server::danger::ClientCertVerifier>, String> {
+) -> Result<Arc<dyn ClientCertVerifier>, String> {
     let mut roots = RootCertStore::empty();
-    for certificate in certificates(pem)? {
+    for certificate in certificates(clients.ca)? {
         roots.add(certificate).map_err(|error| error.to_string())?;
     }
-    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
         .build()
-        .map_err(|error| error.to_string())
+        .map_err(|error| error.to_string())?;
+    Ok(if clients.names.is_empty() { verifier } else { Arc::new(NamedClients::new(verifier, clients.names)) })
+}
+
+/// The time of day for TLS, which rustls by itself would not survive before 1970: a machine whose clock was never set
+/// has to answer all the same.
+#[derive(Debug)]
+struct WallClock;
+
+impl TimeProvider for WallClock {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(unix_time(SystemTime::now()))
+    }
+}
+
+fn unix_time(now: SystemTime) -> UnixTime {
+    UnixTime::since_unix_epoch(now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
 }
 
 /// Files in the layout that `cascade-guard certs` and `kubernetes.io/tls` Secrets use.
 pub fn files_in(folder: &Path) -> TlsFiles {
-    TlsFiles { cert: folder.join("tls.crt"), key: folder.join("tls.key"), client_ca: None }
+    TlsFiles { cert: folder.join("tls.crt"), key: folder.join("tls.key"), client_ca: None, client_names: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_before_1970_is_its_beginning() {
+        let before = SystemTime::UNIX_EPOCH - Duration::from_secs(86_400);
+        assert_eq!(unix_time(before).as_secs(), 0);
+        assert_eq!(unix_time(SystemTime::UNIX_EPOCH + Duration::from_secs(7)).as_secs(), 7);
+    }
 }

@@ -11,5 +11,5 @@ pub use self::{
     live_inventory::LiveInventory,
     live_policy::LivePolicy,
     readiness::{Readiness, Requirement},
-    watched_files::{FileError, POLL_INTERVAL, WatchedFiles},
+    watched_files::{FileError, POLICY_INTERVAL, POLL_INTERVAL, WatchedFiles},
 };

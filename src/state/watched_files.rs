@@ -8,6 +8,9 @@ use std::{convert::Infallible, io, path::PathBuf, time::Duration};
 /// The time from one look at the files to the next.
 pub const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
+/// The same for a policy, for which somebody may be waiting. It is small.
+pub const POLICY_INTERVAL: Duration = Duration::from_secs(1);
+
 /// A file that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {}: {source}", path.display())]

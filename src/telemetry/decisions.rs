@@ -50,8 +50,10 @@ pub struct DecisionLog {
 }
 
 impl DecisionLog {
-    /// Logs the decision on `request`, which came in at `path`, unless it is a plain allow, a dry run or a repeat.
-    pub fn record(&self, request: &Request<'_>, decision: &Decision, path: &str, took: Duration, now: Instant) {
+    /// Logs the decision on `request`, which came in at a path, from a client that has shown a certificate of this name (empty
+    /// where nobody is asked for one, so that anybody may have sent it), unless it is a plain allow, a dry run or a repeat.
+    pub fn record(&self, request: &Request<'_>, decision: &Decision, from: (&str, &str), took: Duration, now: Instant) {
+        let (path, client) = from;
         let Some(worst) = decision.worst() else { return };
         if request.dry_run {
             return;
@@ -91,6 +93,7 @@ impl DecisionLog {
                     user = same.user,
                     uid = request.uid,
                     path,
+                    client,
                     duration_seconds = took.as_secs_f64(),
                     repeats,
                     "decision"

@@ -5,4 +5,4 @@ pub mod log;
 pub mod metrics;
 mod repeats;
 
-pub use self::{decisions::DecisionLog, metrics::Metrics};
+pub use self::{decisions::DecisionLog, metrics::Metrics, repeats::Repeats};

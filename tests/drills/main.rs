@@ -10,6 +10,8 @@ mod children;
 mod contested;
 mod harness;
 mod hooks;
+mod large;
+mod slow;
 
 use std::process::ExitCode;
 
@@ -21,7 +23,7 @@ struct Drill {
     run: fn() -> anyhow::Result<()>,
 }
 
-const DRILLS: [Drill; 3] = [hooks::DRILL, contested::DRILL, children::DRILL];
+const DRILLS: [Drill; 5] = [hooks::DRILL, contested::DRILL, children::DRILL, slow::DRILL, large::DRILL];
 
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();

@@ -184,15 +184,16 @@ impl Reporter {
             let what = format!("{what} {}", form.kind(namespaced).1);
             move |source| ReportError::Request { what, source }
         };
-        let ours = ListParams::default().labels(&format!("{}={}", LABEL.0, LABEL.1));
+        // All of ours have one name, which is all that the guard may list.
+        let ours =
+            ListParams::default().labels(&format!("{}={}", LABEL.0, LABEL.1)).fields(&format!("metadata.name={NAME}"));
         let all = self.api(form, namespaced, "");
         for report in all.list_metadata(&ours).await.map_err(request("listing"))? {
             let namespace = report.namespace().unwrap_or_default();
-            let name = report.name_any();
-            if name == NAME && keep(&namespace) {
+            if keep(&namespace) {
                 continue;
             }
-            match self.api(form, namespaced, &namespace).delete(&name, &DeleteParams::default()).await {
+            match self.api(form, namespaced, &namespace).delete(NAME, &DeleteParams::default()).await {
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 result => drop(result.map_err(request("removing"))?),
             }
