@@ -20,6 +20,7 @@ mod outage;
 mod policy;
 mod powers;
 mod reports;
+mod watchdog;
 mod ways_out;
 
 use std::process::ExitCode;
@@ -46,6 +47,7 @@ fn main() -> anyhow::Result<ExitCode> {
         changed::tests(),
         live::tests(),
         reports::tests(),
+        watchdog::tests(),
     ];
     stage::run(tests.into_iter().flatten().collect())
 }

@@ -2,9 +2,9 @@
 
 use super::{
     circuit::ALL,
+    circumstances::Circumstances,
     facts::{Answer, Change, Facts, Question},
     health::Condition,
-    judge::Circumstances,
     looks::{Applications, digest, holds},
     schema::{AppRef, Expect, Mode, RolloutWatchSpec, RolloutWatchStatus, State},
     settings::Settings,
@@ -220,7 +220,7 @@ fn prune(
             return Some(Some(format!("{} prunes, and the commit touches it", view.app)));
         }
         match observed.added(&spec.repository, &spec.commit, facts)? {
-            Some(added) => removed.extend(added),
+            Some(added) => removed.extend(added.into_iter().map(|object| (view.app.clone(), object))),
             None => return Some(Some(format!("nobody saw what {} consisted of before", view.app))),
         }
     }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::schema::AppRef;
 use crate::object::ObjectRef;
 
 /// Whether a text is a full object id in lower case, SHA-1 or SHA-256.
@@ -45,8 +46,8 @@ pub enum Question {
         /// A folder; empty for the root.
         path: String,
     },
-    /// What speaks against the removal of these objects by Argo CD.
-    Removal(Vec<ObjectRef>),
+    /// What speaks against the removal of these objects, each by the Application that prunes it.
+    Removal(Vec<(AppRef, ObjectRef)>),
 }
 
 /// An answer.

@@ -296,11 +296,6 @@ fn only_live(overrides: &BTreeMap<&'static str, Vec<Value>>, last_applied: Optio
     overrides.iter().filter(|(name, lists)| applied.get(*name) != Some(lists)).map(|(name, _)| *name).collect()
 }
 
-/// Whether a text is a revision that names one commit.
-pub fn is_commit(revision: &str) -> bool {
-    is_object_id(revision)
-}
-
 /// Whether a source is of the repository.
 pub fn is_of(source: &Source, repository_url: &str) -> bool {
     !source.is_chart && repository::same(&source.repository, repository_url)
