@@ -11,7 +11,7 @@ use std::{
 use anyhow::Context as _;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use tokio::{
     net::TcpListener,
     sync::{Notify, mpsc::Sender},
@@ -35,7 +35,7 @@ use crate::{
         Limits, Transport, admin,
         shutdown::{self, Port},
     },
-    state::{LivePolicy, Readiness, Requirement, WatchedFiles},
+    state::{LiveInventory, LivePolicy, Readiness, Requirement, WatchedFiles},
     telemetry::{Metrics, WatchdogMetrics, log::LogFilter},
 };
 use cascade_guard_core::{
@@ -69,7 +69,7 @@ struct Parts {
     readiness: Arc<Readiness>,
     metrics: Arc<Metrics>,
     counts: WatchdogMetrics,
-    inventory: Arc<RwLock<Inventory>>,
+    inventory: Arc<LiveInventory>,
     seen: Arc<Mutex<Seen>>,
     changed: Arc<Notify>,
     engine: Engine<KubeStore>,
@@ -95,7 +95,7 @@ fn assemble(
     let keys = (RandomState::new().hash_one(0), RandomState::new().hash_one(1));
     let policy = Arc::new(LivePolicy::new(Policy::default(), PolicyMode::Enforce, metrics.clone()));
     let inventory =
-        Arc::new(RwLock::new(Inventory::new(keys, &settings.load().spec.argocd_namespace, Clusters::default())));
+        Arc::new(LiveInventory::new(Inventory::new(keys, &settings.load().spec.argocd_namespace, Clusters::default())));
     let (kinds, health) = (Arc::new(Kinds::default()), Arc::new(Health::default()));
     let (seen, changed) = (Arc::new(Mutex::new(Seen::default())), Arc::new(Notify::new()));
     seen.lock().unreadable = Some("Applications are not listed yet".to_owned());
@@ -159,8 +159,8 @@ pub async fn run(
     let parts = assemble(client, settings.clone(), &options, &mut background);
     background.spawn(settings.clone().follow(files));
     let listener = TcpListener::bind(options.admin_listen).await.context("the plain port cannot be opened")?;
-    let plain =
-        Port { listener, transport: Transport::Plain, app: plain(parts.pulse.clone(), settings, parts.admin(log)) };
+    let app = plain(parts.pulse.clone(), settings, parts.admin(log));
+    let plain = Port { listener, transport: Transport::Plain, app, limits: Limits::of_plain_port() };
     tracing::info!(version = env!("CARGO_PKG_VERSION"), plain = %options.admin_listen, "the rollout watchdog started");
     let readiness = parts.readiness.clone();
     let (api, name, identity) = parts.lease.clone();
@@ -168,7 +168,7 @@ pub async fn run(
     // There is no webhook; nothing has to be drained.
     let never = std::future::pending();
     let stop = shutdown::told_to_stop();
-    let ended = shutdown::run(never, plain, Limits::default(), Duration::ZERO, &readiness, &mut background, stop).await;
+    let ended = shutdown::run(never, plain, Duration::ZERO, &readiness, &mut background, stop).await;
     // Nothing of this process writes any more when the Lease is given back.
     background.shutdown().await;
     Election::release(&api, &name, &identity).await;
@@ -224,6 +224,7 @@ impl Parts {
             readiness: self.readiness.clone(),
             metrics: self.metrics.clone(),
             inventory: self.inventory.clone(),
+            health: self.health.clone(),
             stuck_after: SignedDuration::from_mins(10),
             log: Some(log),
         }
@@ -265,7 +266,7 @@ impl Parts {
 
     async fn cycle(&mut self, fetch: bool) -> anyhow::Result<()> {
         let listed = !self.readiness.report().iter().any(|(requirement, _)| *requirement == Requirement::Claims);
-        let trouble = self.health.applications_trouble();
+        let trouble = self.health.stale_claims().or_else(|| self.health.applications_trouble());
         let unreadable = trouble.or_else(|| (!listed).then(|| "Applications are not listed yet".to_owned()));
         let updaters = if fetch { Some(image_updaters(&self.client, &self.kinds).await) } else { None };
         {

@@ -3,17 +3,16 @@
 use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use parking_lot::RwLock;
 
 use crate::{
     cluster::LiveSource,
     judge::{self, Source},
-    state::LivePolicy,
+    state::{LiveInventory, LivePolicy},
 };
 use cascade_guard_core::{
     admission::{UserInfo, decode, delete_review},
     facts::{Answer, Question, Reading},
-    inventory::{App, Inventory, LOCAL},
+    inventory::{App, LOCAL},
     judge::{Case, Inquiry, Judgement},
     object::{GroupKind, ObjectRef},
     watchdog::schema::AppRef,
@@ -29,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Works out removals.
 pub struct Remover {
     /// What Applications claim.
-    pub inventory: Arc<RwLock<Inventory>>,
+    pub inventory: Arc<LiveInventory>,
     /// The policy in force.
     pub policy: Arc<LivePolicy>,
     /// Reads of the cluster.

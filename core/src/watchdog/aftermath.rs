@@ -13,7 +13,7 @@ impl Look<'_> {
     pub(super) fn follow(&mut self, tip: &str, passed: SignedDuration, missed: bool) -> Option<Next> {
         let around = self.around;
         let Some(revert) = self.status.revert.clone() else {
-            return self.end(Phase::Reverted, "reverted".to_owned());
+            return Some(self.end(Phase::Reverted, "reverted".to_owned()));
         };
         // A protected branch may have made another commit of it.
         let mut made = vec![revert.commit.clone()];
@@ -47,6 +47,6 @@ impl Look<'_> {
             revert.outcome = outcome;
         }
         let short = revert.commit.get(..10).unwrap_or(&revert.commit);
-        self.end(Phase::Reverted, format!("reverted by commit {short}; {words}"))
+        Some(self.end(Phase::Reverted, format!("reverted by commit {short}; {words}")))
     }
 }

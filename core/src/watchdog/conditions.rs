@@ -3,7 +3,7 @@
 use super::{
     circuit::ALL,
     circumstances::Circumstances,
-    facts::{Answer, Change, Facts, Question},
+    facts::{Answer, Asked, Change, Facts, Question},
     health::Condition,
     looks::{Applications, digest, holds},
     schema::{AppRef, Expect, Mode, RolloutWatchSpec, RolloutWatchStatus, State},
@@ -120,7 +120,7 @@ fn nobody_else(
     change: Option<&Change>,
     around: &Circumstances<'_>,
     facts: &mut Facts,
-) -> Option<Option<String>> {
+) -> Asked<Option<String>> {
     let Failure { spec, status, view, tip, .. } = failure;
     let Some(change) = change else { return Some(Some("Git does not say what the commit changed".to_owned())) };
     let Some(before) = &status.before else {
@@ -164,7 +164,7 @@ fn others(
     state: &State,
     reach: &Reach,
     facts: &mut Facts,
-) -> Option<Option<String>> {
+) -> Asked<Option<String>> {
     let of = sources_of(view, &spec.repository);
     let deployed: Vec<String> = of.iter().filter_map(|index| state.deployed.get(*index).cloned()).collect();
     if deployed.len() != of.len() || deployed.is_empty() || !deployed.iter().all(|id| super::facts::is_object_id(id)) {
@@ -205,7 +205,7 @@ fn prune(
     change: Option<&Change>,
     around: &Circumstances<'_>,
     facts: &mut Facts,
-) -> Option<Option<String>> {
+) -> Asked<Option<String>> {
     let Failure { spec, tip, .. } = failure;
     let Some(change) = change else { return Some(Some("Git does not say what the commit changed".to_owned())) };
     let mut removed = Vec::new();
@@ -237,7 +237,7 @@ fn prune(
 }
 
 /// A merge the other way round has what was deployed on the wrong side.
-fn first_parent(failure: &Failure<'_>, change: Option<&Change>, facts: &mut Facts) -> Option<Option<String>> {
+fn first_parent(failure: &Failure<'_>, change: Option<&Change>, facts: &mut Facts) -> Asked<Option<String>> {
     let Failure { spec, status, view, .. } = failure;
     let Some(change) = change else { return Some(Some("Git does not name its parents".to_owned())) };
     let Some(first) = change.parents.first() else {

@@ -87,6 +87,9 @@ pub struct OwnOrForeign {
     pub watch: String,
 }
 
+/// What is known of something; `None` while it is asked.
+pub type Asked<T> = Option<T>;
+
 /// Questions and answers.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
@@ -134,7 +137,7 @@ impl Facts {
     }
 
     /// Whether `commit` is in `revision`. What is no object id contains nothing; `Some(None)` if nobody knows.
-    pub fn contains(&mut self, revision: &str, commit: &str) -> Option<Option<bool>> {
+    pub fn contains(&mut self, revision: &str, commit: &str) -> Asked<Option<bool>> {
         if !is_object_id(revision) {
             return Some(Some(false));
         }

@@ -67,7 +67,7 @@ impl Look<'_> {
         }
         if !self.spec.problem.is_empty() {
             let problem = self.spec.problem.clone();
-            return self.end(Phase::Malformed, problem);
+            return Some(self.end(Phase::Malformed, problem));
         }
         let now = self.around.now;
         let before = self.status.looked.or(self.spec.seen).unwrap_or(now);
@@ -90,7 +90,7 @@ impl Look<'_> {
         }
         let Some(observed) = self.around.applications.get(&self.spec.application) else {
             self.lose(passed);
-            return self.gone();
+            return Some(self.gone());
         };
         self.status.gone = None;
         let view = observed.view.clone();
@@ -98,7 +98,7 @@ impl Look<'_> {
             self.status.application_uid.clone_from(&view.uid);
         } else if self.status.application_uid != view.uid {
             let text = format!("{} was deleted and made anew", self.spec.application);
-            return self.end(Phase::Superseded, text);
+            return Some(self.end(Phase::Superseded, text));
         }
         // A fast deployment may be over before the commit was fetched.
         if !self.around.fresh && self.unknown_revision(&view)? {
@@ -110,10 +110,10 @@ impl Look<'_> {
                 self.status.before = Some(self.before(&earlier)?);
             }
         }
-        if self.status.reached.is_none() {
-            if let Some(next) = self.wait(&view, passed, missed)? {
-                return Some(next);
-            }
+        if self.status.reached.is_none()
+            && let Some(next) = self.wait(&view, passed, missed)?
+        {
+            return Some(next);
         }
         self.judge_deployed(&view, tip, passed, missed)
     }

@@ -48,9 +48,9 @@ impl Look<'_> {
         self.status.message = message;
     }
 
-    pub(super) fn end(&mut self, phase: Phase, message: String) -> Option<Next> {
+    pub(super) fn end(&mut self, phase: Phase, message: String) -> Next {
         self.enter(phase, message);
         self.status.ended = Some(self.around.now);
-        Some(Next::Keep)
+        Next::Keep
     }
 }

@@ -4,6 +4,7 @@ use jiff::SignedDuration;
 
 use super::{
     conditions::{Check, Failure, checks, is_replaced},
+    facts::Asked,
     health::{Condition, condition, is_deployed},
     look::{Look, Next},
     looks::{Applications, Earlier},
@@ -39,10 +40,10 @@ impl Look<'_> {
     }
 
     /// Until the commit is deployed. `Some(None)` when it is.
-    pub(super) fn wait(&mut self, view: &View, passed: SignedDuration, missed: bool) -> Option<Option<Next>> {
+    pub(super) fn wait(&mut self, view: &View, passed: SignedDuration, missed: bool) -> Asked<Option<Next>> {
         let around = self.around;
         if let Some(why) = unwatchable(view, &self.spec.repository, &self.spec.branch, around.is_default_branch) {
-            return Some(Some(self.end(Phase::Unwatchable, why)?));
+            return Some(Some(self.end(Phase::Unwatchable, why)));
         }
         if missed {
             self.lose(passed);
@@ -68,7 +69,7 @@ impl Look<'_> {
             (None, "Failed" | "Error") => format!(": {}", view.operation.message),
             _ => String::new(),
         };
-        Some(Some(self.end(Phase::NotReached, format!("not deployed within {} s{detail}", self.spec.deadline))?))
+        Some(Some(self.end(Phase::NotReached, format!("not deployed within {} s{detail}", self.spec.deadline))))
     }
 
     pub(super) fn judge_deployed(
@@ -80,7 +81,7 @@ impl Look<'_> {
     ) -> Option<Next> {
         let (spec, around) = (self.spec, self.around);
         if is_replaced(view, spec, &self.status.deployment, self.facts)? {
-            return self.end(Phase::Superseded, "what is deployed now does not contain it".to_owned());
+            return Some(self.end(Phase::Superseded, "what is deployed now does not contain it".to_owned()));
         }
         let reached = self.status.reached.unwrap_or(around.now);
         let condition = condition(spec, view, around.applications, around.is_default_branch, self.facts)?;
@@ -93,7 +94,7 @@ impl Look<'_> {
             self.status.green = Some(Green { since: Some(since), transition });
             let stable = SignedDuration::from_secs(i64::from(spec.stable));
             if around.now.duration_since(since) >= stable {
-                return self.end(Phase::Confirmed, format!("healthy for {} s", spec.stable));
+                return Some(self.end(Phase::Confirmed, format!("healthy for {} s", spec.stable)));
             }
             self.enter(Phase::Stabilizing, "healthy; it has to stay so".to_owned());
             return Some(Next::Keep);
@@ -119,11 +120,11 @@ impl Look<'_> {
         let status = self.status.clone();
         let failure = Failure { spec, status: &status, view, tip, condition: &condition, judged };
         let checks = checks(&failure, around, self.facts)?;
-        self.conclude(why, &checks)
+        Some(self.conclude(why, &checks))
     }
 
     /// It failed: what is against a revert?
-    pub(super) fn conclude(&mut self, why: &str, checks: &[Check]) -> Option<Next> {
+    pub(super) fn conclude(&mut self, why: &str, checks: &[Check]) -> Next {
         self.write_conditions(checks);
         if let Some(first) = checks.iter().find_map(|check| Some((check.name, check.against.as_ref()?))) {
             let unmet = self.status.unmet.join(", ");
@@ -137,7 +138,7 @@ impl Look<'_> {
             return self.end(Phase::RevertFailed, text);
         }
         self.enter(Phase::Reached, format!("failed ({why}); to be reverted"));
-        Some(Next::Revert)
+        Next::Revert
     }
 
     pub(super) fn write_conditions(&mut self, checks: &[Check]) {

@@ -1,7 +1,7 @@
 //! What ends a watch before anything is judged: Git says that it is settled, or the Application is gone.
 
 use super::{
-    facts::{Answer, OwnOrForeign, Question},
+    facts::{Answer, Asked, OwnOrForeign, Question},
     look::{Look, Next},
     looks::holds,
     schema::Phase,
@@ -10,12 +10,12 @@ use super::{
 
 impl Look<'_> {
     /// What Git alone says: the commit is no longer there, or somebody reverted it.
-    pub(super) fn settled_in_git(&mut self, tip: &str) -> Option<Option<Next>> {
+    pub(super) fn settled_in_git(&mut self, tip: &str) -> Asked<Option<Next>> {
         match self.facts.contains(tip, &self.spec.commit)? {
             Some(true) => {}
             Some(false) => {
                 let text = format!("the commit is no longer in {}", self.spec.branch);
-                return Some(Some(self.end(Phase::Superseded, text)?));
+                return Some(Some(self.end(Phase::Superseded, text)));
             }
             None => return Some(None),
         }
@@ -38,11 +38,11 @@ impl Look<'_> {
             } else {
                 format!("RolloutWatch {} reverted it with commit {short}", revert.watch)
             };
-            return Some(Some(self.end(Phase::Superseded, text)?));
+            return Some(Some(self.end(Phase::Superseded, text)));
         }
         if let Some(sibling) = self.around.siblings.iter().find(|sibling| sibling.reverted) {
             let text = format!("RolloutWatch {} reverted it", sibling.name);
-            return Some(Some(self.end(Phase::Superseded, text)?));
+            return Some(Some(self.end(Phase::Superseded, text)));
         }
         Some(None)
     }
@@ -66,11 +66,11 @@ impl Look<'_> {
         Next::Keep
     }
 
-    pub(super) fn gone(&mut self) -> Option<Next> {
+    pub(super) fn gone(&mut self) -> Next {
         let now = self.around.now;
         let since = *self.status.gone.get_or_insert(now);
         if now.duration_since(since) < self.around.settings.polling_interval {
-            return Some(Next::Keep);
+            return Next::Keep;
         }
         let app = &self.spec.application;
         let text = if self.status.application_uid.is_empty() {

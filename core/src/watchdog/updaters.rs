@@ -95,6 +95,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    #[allow(clippy::needless_pass_by_value, reason = "`json!` is written in place")]
     fn view(annotations: Value, source: Value) -> View {
         let object = json!({
             "metadata": {"name": "web", "namespace": "argocd", "annotations": annotations},

@@ -12,7 +12,7 @@ use super::{
     source::{Source, sources_in},
 };
 use crate::{
-    argo::Application,
+    argo::{Application, Entry},
     object::{ARGO_GROUP, ObjectRef},
     text::clip,
 };
@@ -163,7 +163,7 @@ impl View {
                 .collect(),
             ill,
             children,
-            objects: prunes.then(|| application.status.resources.iter().map(|entry| entry.object()).collect()),
+            objects: prunes.then(|| application.status.resources.iter().map(Entry::object).collect()),
             updated_in_place: annotation(IMAGE_LIST).is_some_and(|list| !list.trim().is_empty())
                 && !annotation(WRITE_BACK).is_some_and(|method| method.trim().starts_with("git")),
             only_live: only_live(&overrides, annotation(LAST_APPLIED)),

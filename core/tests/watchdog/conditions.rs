@@ -273,7 +273,7 @@ fn prune_is_refused_unless_accepted_and_the_plan_says_nothing_against_it() {
             }
             view.objects = Some(objects.into());
         }
-        Scene { removal, settings, ..scene }.unmet()
+        Scene { settings, removal, ..scene }.unmet()
     };
     assert_eq!(pruning(Some(Vec::new()), ""), ["prune"]);
     assert_eq!(pruning(None, PRUNE), ["prune"], "nobody can say");
@@ -360,7 +360,7 @@ fn first_parent_of_a_merge_holds_what_was_deployed() {
         for (at, view) in &mut scene.looks {
             let at_merge = *at >= 2;
             let set = |revisions: &mut Vec<String>, merged: bool| {
-                *revisions = vec![id(if merged { merge } else { deployed })]
+                *revisions = vec![id(if merged { merge } else { deployed })];
             };
             set(&mut view.comparison.revisions, at_merge);
             set(&mut view.operation.deploys.revisions, at_merge);

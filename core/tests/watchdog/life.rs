@@ -270,14 +270,14 @@ fn run(seeds: impl Iterator<Item = u64>) -> (Vec<String>, BTreeMap<Phase, u32>, 
     let settings = settings("");
     let (mut wrong, mut phases, mut pushes) = (Vec::new(), BTreeMap::new(), 0);
     for seed in seeds {
-        let (faults, ends, pushed) = Life::new(seed, &settings).live();
+        let (faults, ends, reverts) = Life::new(seed, &settings).live();
         if !faults.is_empty() && wrong.len() < 5 {
             wrong.push(format!("life {seed}: {}", faults.join("; ")));
         }
         for (phase, count) in ends {
             *phases.entry(phase).or_default() += count;
         }
-        pushes += pushed;
+        pushes += reverts;
     }
     (wrong, phases, pushes)
 }
@@ -293,9 +293,9 @@ fn nothing_that_must_never_happen_happens() {
         (0..threads).map(|worker| thread::spawn(move || run((worker..lives).step_by(threads as usize)))).collect();
     let (mut wrong, mut phases, mut pushes) = (Vec::new(), BTreeMap::new(), 0);
     for worker in workers {
-        let (faults, ends, pushed) = worker.join().unwrap();
+        let (faults, ends, reverts) = worker.join().unwrap();
         wrong.extend(faults);
-        pushes += pushed;
+        pushes += reverts;
         for (phase, count) in ends {
             *phases.entry(phase).or_insert(0) += count;
         }
@@ -304,6 +304,6 @@ fn nothing_that_must_never_happen_happens() {
     // The lives are worth something only if everything happens in them.
     assert!(pushes as u64 > lives / 50, "only {pushes} reverts in {lives} lives: {phases:?}");
     for phase in [Phase::Confirmed, Phase::NotReached, Phase::WouldRevert, Phase::Reverted, Phase::Superseded] {
-        assert!(phases.get(&phase).copied().unwrap_or_default() as u64 > lives / 200, "{phase:?} of {phases:?}");
+        assert!(u64::from(phases.get(&phase).copied().unwrap_or_default()) > lives / 200, "{phase:?} of {phases:?}");
     }
 }
