@@ -11,6 +11,20 @@ ENV RUSTFLAGS="-C target-feature=+crt-static"
 RUN cargo build --release --locked --bin cascade-guard --target "$(rustc --print host-tuple)" \
     && install -D "target/$(rustc --print host-tuple)/release/cascade-guard" /image/cascade-guard
 
+# The rollout watchdog, an image of its own: `docker build --target watchdog`. It needs git and ssh, and a name for its user,
+# without which ssh does not start.
+FROM docker.io/library/debian:bookworm-slim AS watchdog
+RUN apt-get update -q \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends ca-certificates git openssh-client \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --uid 65532 --user-group --home-dir /cache --no-create-home --shell /usr/sbin/nologin watchdog
+COPY --from=build /image/ /
+USER 65532:65532
+EXPOSE 8080
+ENTRYPOINT ["/cascade-guard"]
+CMD ["watchdog", "run"]
+
+# The guard; the last stage is what is built without a target.
 FROM scratch
 COPY --from=build /image/ /
 USER 65532:65532

@@ -40,6 +40,10 @@ properties: ## Random worlds against the reference model and the properties; mak
 	CASCADE_GUARD_WORLDS=$(or $(WORLDS),10000) CASCADE_GUARD_FIRST_WORLD=$(or $(FIRST),1) \
 		cargo test --locked --profile ci --package cascade-guard-core --test reference
 
+.PHONY: lives
+lives: ## A hundred thousand random lives of the rollout watchdog, optimised; ordinary tests live through fewer
+	CASCADE_GUARD_LIVES=100000 cargo test --locked --profile ci --package cascade-guard-core --test watchdog
+
 .PHONY: lint
 lint: ## What CI checks besides the tests; the core first and alone, with its own dependencies
 	cargo fmt --all --check
@@ -49,10 +53,16 @@ lint: ## What CI checks besides the tests; the core first and alone, with its ow
 	cargo deny --locked check bans licenses sources
 
 .PHONY: crds
-crds: ## Write manifests/guardpolicies.yaml anew from the types
+crds: ## Write manifests/guardpolicies.yaml and the watchdog's definitions anew from the types
 	cargo run --locked --quiet -- crds > $(cargo_target)/guardpolicies.yaml
 	mv $(cargo_target)/guardpolicies.yaml manifests/guardpolicies.yaml
+	cargo run --locked --quiet -- crds --watchdog > $(cargo_target)/definitions.yaml
+	mv $(cargo_target)/definitions.yaml manifests/components/watchdog/definitions.yaml
 
 .PHONY: image
 image: ## Build the container image; needs docker, or DOCKER=podman
 	$(or $(DOCKER),docker) build --tag cascade-guard:$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml) .
+
+.PHONY: image-watchdog
+image-watchdog: ## Build the image of the rollout watchdog, which has git and ssh
+	$(or $(DOCKER),docker) build --target watchdog --tag cascade-guard-watchdog:$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml) .

@@ -13,6 +13,7 @@ use cascade_guard_core::{
     argo::config,
     kinds::{Deletes, KINDS, is_final},
     policy,
+    watchdog::{Mode, Settings},
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -40,6 +41,62 @@ fn definition_that_ships_is_the_one_the_types_generate() {
     let shipped = &documents("manifests/guardpolicies.yaml")[0];
     let generated = serde_json::to_value(policy::definition()).unwrap();
     assert!(*shipped == generated, "manifests/guardpolicies.yaml is not up to date: run `make crds`");
+}
+
+#[test]
+fn definitions_of_the_watchdog_are_those_that_the_types_generate() {
+    let shipped = documents("manifests/components/watchdog/definitions.yaml");
+    let generated: Vec<Value> =
+        cascade_guard_core::watchdog::definitions().iter().map(|found| serde_json::to_value(found).unwrap()).collect();
+    assert!(shipped == generated, "manifests/components/watchdog/definitions.yaml is not up to date: run `make crds`");
+}
+
+#[test]
+fn component_of_the_watchdog_lists_every_file_and_its_configuration_can_be_used() {
+    for folder in ["manifests/components/watchdog", "manifests/components/watchdog/alerts"] {
+        let listed = documents(&format!("{folder}/kustomization.yaml"))[0]["resources"].clone();
+        let listed: BTreeSet<String> = serde_json::from_value(listed).unwrap();
+        let mut present = names(&root().join(folder));
+        present.remove("kustomization.yaml");
+        assert_eq!(listed, present, "{folder}");
+    }
+    let map = &documents("manifests/components/watchdog/configuration.yaml")[0];
+    let settings = Settings::parse(map["data"]["watchdog.yaml"].as_str().unwrap()).unwrap();
+    assert_eq!(settings.spec.mode_ceiling, Mode::Shadow, "nothing is reverted unless somebody says so");
+    let guide = fs::read_to_string(root().join("docs/watchdog.md")).unwrap();
+    let (_, example) = guide.split_once("   ```yaml\n   apiVersion: cascade-guard.io/v1alpha1\n").unwrap();
+    let example = format!("   apiVersion: cascade-guard.io/v1alpha1\n{}", example.split_once("   ```").unwrap().0);
+    Settings::parse(&example).unwrap();
+}
+
+#[test]
+fn watchdog_writes_only_in_its_own_namespace_and_only_what_is_its_own() {
+    let reading = ["get", "list", "watch"];
+    for object in documents("manifests/components/watchdog/roles.yaml") {
+        let (kind, name) = (object["kind"].as_str().unwrap(), object["metadata"]["name"].as_str().unwrap());
+        for rule in object["rules"].as_array().into_iter().flatten() {
+            let verbs: Vec<String> = serde_json::from_value(rule["verbs"].clone()).unwrap();
+            if kind == "ClusterRole" {
+                assert!(verbs.iter().all(|verb| reading.contains(&verb.as_str())), "{name}: {rule}");
+            } else {
+                assert_eq!(object["metadata"]["namespace"], "cascade-guard", "{name}");
+                let groups = ["cascade-guard.io", "events.k8s.io", "coordination.k8s.io"];
+                assert!(groups.contains(&rule["apiGroups"][0].as_str().unwrap()), "{name}: {rule}");
+            }
+        }
+    }
+}
+
+#[test]
+fn guard_has_no_credential_of_git() {
+    let guard = fs::read_to_string(root().join("manifests/deployment.yaml")).unwrap();
+    assert!(!guard.contains("git") && !guard.contains("watchdog"), "the guard answers reviews and nothing else");
+    let pod = &documents("manifests/components/watchdog/deployment.yaml")[0]["spec"]["template"]["spec"];
+    assert_eq!(pod["serviceAccountName"], "cascade-guard-watchdog");
+    let container = &pod["containers"][0]["securityContext"];
+    assert_eq!(container["readOnlyRootFilesystem"], true);
+    assert_eq!(container["allowPrivilegeEscalation"], false);
+    assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
 }
 
 #[test]
@@ -185,11 +242,15 @@ fn service_pods_and_certificate_belong_together() {
 
 #[test]
 fn alerts_ask_for_metrics_that_there_are() {
-    let metrics = Metrics::new();
+    let mut metrics = Metrics::new();
+    metrics.add_watchdog();
     metrics.observe_terminating("Namespace", &[], Timestamp::now(), SignedDuration::ZERO);
     let text = metrics.encode();
-    let rules = &documents("manifests/components/alerts/rules.yaml")[0]["spec"]["groups"][0]["rules"];
-    for rule in rules.as_array().unwrap() {
+    let rules = ["alerts", "watchdog/alerts"].into_iter().flat_map(|component| {
+        let rules = documents(&format!("manifests/components/{component}/rules.yaml"));
+        rules[0]["spec"]["groups"][0]["rules"].as_array().unwrap().clone()
+    });
+    for rule in rules {
         let expression = rule["expr"].as_str().unwrap();
         let word = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
         // What the API server counts is not the guard's to show.

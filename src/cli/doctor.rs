@@ -35,6 +35,9 @@ pub struct Args {
     /// Name of the webhook configuration
     #[arg(long, default_value = "cascade-guard", value_name = "NAME")]
     configuration: String,
+    /// Look at the rollout watchdog as well, in this namespace
+    #[arg(long, value_name = "NAMESPACE", num_args = 0..=1, default_missing_value = "cascade-guard")]
+    watchdog: Option<String>,
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
     #[command(flatten)]
@@ -79,7 +82,7 @@ async fn checks(args: &Args, client: &Client) -> anyhow::Result<Vec<Check>> {
     let user = cluster_access::current_user(client).await?;
     let (policy, unknown) = cluster_access::policy_or_why(client, &args.policy).await?;
     let canary = args.canary.clone().unwrap_or_else(|| policy.spec.argocd.namespace.clone());
-    Ok(vec![
+    let mut checks = vec![
         configuration(client, &args.configuration).await,
         match unknown {
             // What stands in for it is a guess, and no fact to report.
@@ -88,7 +91,12 @@ async fn checks(args: &Args, client: &Client) -> anyhow::Result<Vec<Check>> {
         },
         installations(client, &args.policy, &policy).await,
         refusal(client, &canary).await,
-    ])
+    ];
+    if let Some(namespace) = &args.watchdog {
+        let found = super::watchdog::doctor::examine(client, namespace).await;
+        checks.extend(found.into_iter().map(|(what, healthy, detail)| Check { what, healthy, detail }));
+    }
+    Ok(checks)
 }
 
 /// Whether the API server is told to ask, and whom to trust.

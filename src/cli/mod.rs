@@ -25,6 +25,7 @@ mod revoke;
 mod serve;
 mod target;
 mod thorough;
+pub mod watchdog;
 
 use std::process::ExitCode;
 
@@ -57,7 +58,7 @@ enum Command {
     /// Print a completion script for a shell
     Completions(completions::Args),
     /// Print the custom resource definitions as YAML
-    Crds,
+    Crds(crds::Args),
     /// Approve the deletion of a Namespace, as the current user
     Approve(approve::Args),
     /// Withdraw an approval
@@ -73,6 +74,9 @@ enum Command {
     /// Look into the policy
     #[command(subcommand)]
     Policy(policy::Command),
+    /// Watch commits that ask for it until they are deployed and well, and revert those that are not
+    #[command(subcommand)]
+    Watchdog(watchdog::Command),
 }
 
 /// Runs the command.
@@ -91,7 +95,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Overlap(args) => overlap::run(&args),
         Command::Certs(args) => certs::run(&args),
         Command::Completions(args) => completions::run(&args),
-        Command::Crds => crds::run(),
+        Command::Crds(args) => crds::run(&args),
         Command::Approve(args) => approve::run(&args),
         Command::Revoke(args) => revoke::run(&args),
         Command::Approvals(args) => approvals::run(&args),
@@ -99,5 +103,6 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Replay(args) => replay::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Policy(command) => policy::run(&command),
+        Command::Watchdog(command) => watchdog::run(command),
     }
 }

@@ -47,7 +47,7 @@ async fn infer() -> anyhow::Result<Config> {
 const NO_CLUSTER: &str = "no kubeconfig can be read; name one with --kubeconfig";
 
 /// What went wrong, for a person, without quoting what was read.
-pub(super) fn in_words(error: &kube::Error) -> String {
+pub fn in_words(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if status.message.is_empty() => format!("the API server answered {}", status.code),
         kube::Error::Api(status) => format!("the API server answered {} ({})", status.code, status.message),

@@ -57,6 +57,11 @@ impl Health {
         self.failing.lock().remove(&watch);
     }
 
+    /// Why Applications are not followed at this moment; `None` if they are.
+    pub fn applications_trouble(&self) -> Option<String> {
+        self.failing.lock().get(&Watch::Applications).map(|(_, reason)| reason.clone())
+    }
+
     /// What has not been followed for so long that somebody should know; `None` if nothing.
     pub fn stale(&self, now: Timestamp) -> Option<String> {
         self.stale_claims().or_else(|| self.lasting(now))

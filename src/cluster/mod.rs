@@ -11,6 +11,7 @@ mod health;
 mod index_feed;
 mod list_watch;
 mod live_reads;
+mod observer;
 pub mod reports;
 mod status;
 mod stuck_deletions;
@@ -20,12 +21,13 @@ mod watched_object;
 
 pub use self::{
     alarm::Alarm,
-    client::connect,
+    client::{connect, in_words},
     discovery::{Kinds, Served},
     freshness::STALE_AFTER,
     health::{Degradation, Health, degradations},
     list_watch::SILENCE,
     live_reads::LiveSource,
+    observer::Observer,
     status::StatusWriter,
     stuck_deletions::StuckWatch,
     supervisor::Cluster,

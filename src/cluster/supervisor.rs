@@ -16,6 +16,7 @@ use super::{
     freshness::Prober,
     index_feed::{ClusterNames, DefinitionFeed, Feed, InventoryFeed, PolicyFeed, SecretFeed},
     list_watch::ListWatch,
+    observer::{ObservedFeed, Observer},
     watch::{Watch, WatchScope, WatchState, WatchStates},
 };
 use crate::{
@@ -61,6 +62,7 @@ struct Shared {
     states: Arc<WatchStates>,
     names: Arc<ClusterNames>,
     definitions: Arc<Notify>,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 impl Cluster {
@@ -69,6 +71,18 @@ impl Cluster {
     /// # Errors
     /// When a watch ends: none of them may.
     pub async fn run(self) -> anyhow::Result<()> {
+        self.watch(None).await
+    }
+
+    /// The same, and shows somebody else every Application as well.
+    ///
+    /// # Errors
+    /// When a watch ends: none of them may.
+    pub async fn run_observed(self, observer: Arc<dyn Observer>) -> anyhow::Result<()> {
+        self.watch(Some(observer)).await
+    }
+
+    async fn watch(self, observer: Option<Arc<dyn Observer>>) -> anyhow::Result<()> {
         self.readiness.missing(Requirement::Claims, "the API server was not asked yet which kinds it serves");
         if self.watch_policy {
             self.readiness.missing(Requirement::Policy, "the GuardPolicy was not read yet");
@@ -83,6 +97,7 @@ impl Cluster {
                 secrets: Mutex::default(),
             }),
             definitions: Arc::new(Notify::new()),
+            observer,
         };
         let mut watches = JoinSet::new();
         let prober =
@@ -221,6 +236,12 @@ impl Cluster {
             Watch::Definitions => Box::new(DefinitionFeed(shared.definitions.clone())),
             Watch::Policy => Box::new(PolicyFeed { policy: self.policy.clone(), seen: None }),
             _ => Box::new(InventoryFeed { watch, inventory: self.inventory.clone(), policy: self.policy.clone() }),
+        };
+        let feed = match &shared.observer {
+            Some(observer) if watch == Watch::Applications => {
+                Box::new(ObservedFeed { feed, observer: observer.clone() }) as Box<dyn Feed>
+            }
+            _ => feed,
         };
         let list_watch = ListWatch {
             watch,

@@ -16,6 +16,8 @@ pub enum Requirement {
     Claims,
     /// They have been followed until a moment ago.
     FreshClaims,
+    /// Every repository that the watchdog watches can be reached.
+    Repositories,
     /// The process is to go on running.
     Running,
 }
@@ -28,6 +30,7 @@ impl Requirement {
             Self::Policy => "policy",
             Self::Claims => "claims",
             Self::FreshClaims => "fresh claims",
+            Self::Repositories => "repositories",
             Self::Running => "running",
         }
     }

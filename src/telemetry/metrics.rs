@@ -10,12 +10,14 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
+use super::watchdog::WatchdogMetrics;
 use cascade_guard_core::{
     admission::Operation,
     catalog,
     decision::{self, Decision},
     inventory::Inventory,
     policy::Mode,
+    watchdog::Phase,
 };
 
 /// Media type of the text that [`Metrics::encode`] gives.
@@ -142,6 +144,7 @@ pub fn label_values(label: &str) -> Option<Vec<&'static str>> {
         "result" => vec!["accepted", "rejected"],
         "fault" => Fault::ALL.iter().map(|fault| fault.as_str()).collect(),
         "version" => vec![env!("CARGO_PKG_VERSION")],
+        "phase" => Phase::ALL.iter().map(|phase| phase.as_str()).collect(),
         _ => return None,
     })
 }
@@ -251,6 +254,11 @@ impl Metrics {
             let _ = metrics.policy_reloads.get_or_create(&ResultLabel { result });
         }
         metrics
+    }
+
+    /// Adds the metrics of the rollout watchdog, which the guard does not have.
+    pub fn add_watchdog(&mut self) -> WatchdogMetrics {
+        WatchdogMetrics::new(self.registry.sub_registry_with_prefix("watchdog"))
     }
 
     /// prometheus-client adds `_total`, `_info` and the unit to the names by itself.

@@ -4,5 +4,6 @@ pub mod decisions;
 pub mod log;
 pub mod metrics;
 mod repeats;
+pub mod watchdog;
 
-pub use self::{decisions::DecisionLog, metrics::Metrics, repeats::Repeats};
+pub use self::{decisions::DecisionLog, metrics::Metrics, repeats::Repeats, watchdog::WatchdogMetrics};

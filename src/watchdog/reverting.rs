@@ -19,7 +19,7 @@ use cascade_guard_core::watchdog::{
 };
 
 /// A push is not begun with less time than this, and is ended before the lease is.
-const LEAST: Duration = Duration::from_secs(5);
+const LEAST: Duration = Duration::from_secs(1);
 /// A push takes at most so long.
 const MOST: Duration = Duration::from_secs(60);
 
@@ -74,7 +74,10 @@ impl<S: Store> Engine<S> {
         let own = remote.revert_branch(&spec.commit);
         let branch = own.clone().unwrap_or_else(|| spec.branch.clone());
         // A branch for the revert must not be there yet.
-        let expected = if own.is_some() { String::new() } else { tip };
+        let expected = if own.is_some() { String::new() } else { tip.clone() };
+        if left(lease).is_none() {
+            return Ok(false);
+        }
         intend(&mut status, &commit, &branch, now);
         if let Some(kept) = self.watches.get_mut(name) {
             kept.status = status;
@@ -84,8 +87,12 @@ impl<S: Store> Engine<S> {
         }
         self.write_open().await?;
         // The time that is left of the lease bounds the push: it is over before somebody else may act.
-        let left = lease().map(|until| until.saturating_duration_since(Instant::now()));
-        let Some(left) = left.filter(|left| *left >= LEAST) else { return Ok(false) };
+        let Some(left) = left(lease) else {
+            if let Some(revert) = self.watches.get_mut(name).and_then(|kept| kept.status.revert.as_mut()) {
+                revert.attempts -= 1;
+            }
+            return Ok(false);
+        };
         tracing::info!(watch = name, commit, branch, "pushing a revert");
         let pushed = self.places[place_name].remote.push(&commit, &branch, &expected, left.min(MOST)).await;
         let problem = match pushed {
@@ -94,7 +101,7 @@ impl<S: Store> Engine<S> {
             Ok(Pushed::Refused(why)) => Some(why),
             Err(error) => Some(format!("{error:#}")),
         };
-        let again = problem.as_deref().is_none_or(|problem| problem == "the branch had moved");
+        let done = problem.is_none();
         if let Some(problem) = problem {
             tracing::warn!(watch = name, problem, "the revert was not pushed");
             if let Some(kept) = self.watches.get_mut(name)
@@ -104,8 +111,11 @@ impl<S: Store> Engine<S> {
             }
             self.write(name).await?;
         }
-        // Only what a fetch brings back is in the repository.
-        Ok(self.fetch(place_name, true).await && again)
+        // Only what a fetch brings back is in the repository. What was refused because the branch moved is judged again at
+        // once, whatever the server called it.
+        let fetched = self.fetch(place_name, true).await;
+        let moved = self.places[place_name].remote.tip(&spec.branch) != Some(&tip);
+        Ok(fetched && (done || moved))
     }
 
     /// The circuit may have been opened by the intent; that is written before the push as well.
@@ -119,4 +129,9 @@ impl<S: Store> Engine<S> {
         }
         Ok(())
     }
+}
+
+/// How long the lease is still held, if that is enough to act.
+fn left(lease: Lease<'_>) -> Option<Duration> {
+    lease().map(|until| until.saturating_duration_since(Instant::now())).filter(|left| *left >= LEAST)
 }

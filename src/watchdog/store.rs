@@ -2,9 +2,11 @@
 
 use std::future::Future;
 
+use jiff::Timestamp;
+
 use cascade_guard_core::{
     object::ObjectRef,
-    watchdog::schema::{RolloutWatchSpec, RolloutWatchStatus, WatchedRepositorySpec, WatchedRepositoryStatus},
+    watchdog::schema::{AppRef, RolloutWatchSpec, RolloutWatchStatus, WatchedRepositorySpec, WatchedRepositoryStatus},
 };
 
 /// One watch, as it is kept.
@@ -14,8 +16,10 @@ pub struct Kept {
     pub name: String,
     /// What is watched.
     pub spec: RolloutWatchSpec,
-    /// What became of it, as it was read or written last.
+    /// What became of it.
     pub status: RolloutWatchStatus,
+    /// The time of the last look that is stored; later ones may not be.
+    pub stored: Option<Timestamp>,
     /// What tells this state of it from any other.
     pub version: String,
 }
@@ -59,5 +63,5 @@ pub trait Store: Send + Sync {
     /// Tells people what happened to a watch.
     fn tell(&self, kept: &Kept) -> impl Future<Output = ()> + Send;
     /// What speaks against the removal of objects by Argo CD; `None` if nobody can say.
-    fn against_removal(&self, objects: &[ObjectRef]) -> impl Future<Output = Option<Vec<String>>> + Send;
+    fn against_removal(&self, objects: &[(AppRef, ObjectRef)]) -> impl Future<Output = Option<Vec<String>>> + Send;
 }

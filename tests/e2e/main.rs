@@ -22,6 +22,7 @@ mod outage;
 mod policy;
 mod powers;
 mod reports;
+mod watchdog;
 mod ways_out;
 
 use std::process::ExitCode;
@@ -50,6 +51,7 @@ fn main() -> anyhow::Result<ExitCode> {
         live::tests(),
         installations::tests(),
         reports::tests(),
+        watchdog::tests(),
     ];
     stage::run(tests.into_iter().flatten().collect())
 }

@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a repository in another shape fails the test, and the panic says where")]
 
+mod argo;
+mod commands;
+mod developer;
+mod lives;
 mod memory;
 mod recordings;
 mod repository;

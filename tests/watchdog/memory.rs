@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use cascade_guard::watchdog::store::{Kept, KeptRepository, Store, Written};
-use cascade_guard_core::{object::ObjectRef, watchdog::schema::RolloutWatchSpec};
+use cascade_guard_core::{
+    object::ObjectRef,
+    watchdog::schema::{AppRef, RolloutWatchSpec},
+};
 use parking_lot::Mutex;
 
 /// What is stored, and everything that was told.
@@ -73,7 +76,7 @@ impl Store for &Memory {
         self.told.lock().push(format!("{} {}: {}", kept.name, kept.status.phase.as_str(), kept.status.message));
     }
 
-    async fn against_removal(&self, _: &[ObjectRef]) -> Option<Vec<String>> {
+    async fn against_removal(&self, _: &[(AppRef, ObjectRef)]) -> Option<Vec<String>> {
         self.against.lock().clone()
     }
 }

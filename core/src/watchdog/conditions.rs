@@ -2,9 +2,9 @@
 
 use super::{
     circuit::ALL,
-    facts::{Answer, Change, Facts, Question},
+    circumstances::Circumstances,
+    facts::{Answer, Asked, Change, Facts, Question},
     health::Condition,
-    judge::Circumstances,
     looks::{Applications, digest, holds},
     schema::{AppRef, Expect, Mode, RolloutWatchSpec, RolloutWatchStatus, State},
     settings::Settings,
@@ -120,7 +120,7 @@ fn nobody_else(
     change: Option<&Change>,
     around: &Circumstances<'_>,
     facts: &mut Facts,
-) -> Option<Option<String>> {
+) -> Asked<Option<String>> {
     let Failure { spec, status, view, tip, .. } = failure;
     let Some(change) = change else { return Some(Some("Git does not say what the commit changed".to_owned())) };
     let Some(before) = &status.before else {
@@ -164,7 +164,7 @@ fn others(
     state: &State,
     reach: &Reach,
     facts: &mut Facts,
-) -> Option<Option<String>> {
+) -> Asked<Option<String>> {
     let of = sources_of(view, &spec.repository);
     let deployed: Vec<String> = of.iter().filter_map(|index| state.deployed.get(*index).cloned()).collect();
     if deployed.len() != of.len() || deployed.is_empty() || !deployed.iter().all(|id| super::facts::is_object_id(id)) {
@@ -205,7 +205,7 @@ fn prune(
     change: Option<&Change>,
     around: &Circumstances<'_>,
     facts: &mut Facts,
-) -> Option<Option<String>> {
+) -> Asked<Option<String>> {
     let Failure { spec, tip, .. } = failure;
     let Some(change) = change else { return Some(Some("Git does not say what the commit changed".to_owned())) };
     let mut removed = Vec::new();
@@ -220,7 +220,7 @@ fn prune(
             return Some(Some(format!("{} prunes, and the commit touches it", view.app)));
         }
         match observed.added(&spec.repository, &spec.commit, facts)? {
-            Some(added) => removed.extend(added),
+            Some(added) => removed.extend(added.into_iter().map(|object| (view.app.clone(), object))),
             None => return Some(Some(format!("nobody saw what {} consisted of before", view.app))),
         }
     }
@@ -237,7 +237,7 @@ fn prune(
 }
 
 /// A merge the other way round has what was deployed on the wrong side.
-fn first_parent(failure: &Failure<'_>, change: Option<&Change>, facts: &mut Facts) -> Option<Option<String>> {
+fn first_parent(failure: &Failure<'_>, change: Option<&Change>, facts: &mut Facts) -> Asked<Option<String>> {
     let Failure { spec, status, view, .. } = failure;
     let Some(change) = change else { return Some(Some("Git does not name its parents".to_owned())) };
     let Some(first) = change.parents.first() else {

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::schema::AppRef;
 use crate::object::ObjectRef;
 
 /// Whether a text is a full object id in lower case, SHA-1 or SHA-256.
@@ -45,8 +46,8 @@ pub enum Question {
         /// A folder; empty for the root.
         path: String,
     },
-    /// What speaks against the removal of these objects by Argo CD.
-    Removal(Vec<ObjectRef>),
+    /// What speaks against the removal of these objects, each by the Application that prunes it.
+    Removal(Vec<(AppRef, ObjectRef)>),
 }
 
 /// An answer.
@@ -85,6 +86,9 @@ pub struct OwnOrForeign {
     /// The watch that its message names; empty where a person made it.
     pub watch: String,
 }
+
+/// What is known of something; `None` while it is asked.
+pub type Asked<T> = Option<T>;
 
 /// Questions and answers.
 #[derive(Clone, Debug, Default)]
@@ -133,7 +137,7 @@ impl Facts {
     }
 
     /// Whether `commit` is in `revision`. What is no object id contains nothing; `Some(None)` if nobody knows.
-    pub fn contains(&mut self, revision: &str, commit: &str) -> Option<Option<bool>> {
+    pub fn contains(&mut self, revision: &str, commit: &str) -> Asked<Option<bool>> {
         if !is_object_id(revision) {
             return Some(Some(false));
         }

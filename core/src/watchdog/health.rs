@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::{
-    facts::Facts,
+    facts::{Asked, Facts},
     looks::{Applications, holds},
     schema::{AppRef, Expect, RolloutWatchSpec},
     view::{View, is_of},
@@ -25,7 +25,7 @@ pub enum Condition {
 
 /// Whether the commit was deployed: a sync at it, or at a later one, has succeeded, or a valid comparison found the cluster
 /// in sync with it. `Some(None)` where it was not, and a revision is not known to Git.
-pub fn is_deployed(view: &View, repository: &str, commit: &str, facts: &mut Facts) -> Option<Option<bool>> {
+pub fn is_deployed(view: &View, repository: &str, commit: &str, facts: &mut Facts) -> Asked<Option<bool>> {
     let operation = &view.operation;
     let synced = (operation.phase == "Succeeded" && operation.whole).then_some(&operation.deploys);
     let compared = (view.is_valid() && view.sync == "Synced").then_some(&view.comparison);
@@ -69,10 +69,16 @@ pub fn condition(
             Condition::Unjudged(why) => unjudged.push(why),
         }
     }
-    let kinds: [(&[String], fn(String) -> Condition); 3] =
-        [(&ill, Condition::Ill), (&unjudged, Condition::Unjudged), (&unclear, Condition::Unclear)];
-    let worst = kinds.iter().find(|(whys, _)| !whys.is_empty());
-    Some(worst.map_or(Condition::Green(transition), |(whys, kind)| kind(some(whys, 3))))
+    let worst = if !ill.is_empty() {
+        Condition::Ill(some(&ill, 3))
+    } else if !unjudged.is_empty() {
+        Condition::Unjudged(some(&unjudged, 3))
+    } else if !unclear.is_empty() {
+        Condition::Unclear(some(&unclear, 3))
+    } else {
+        Condition::Green(transition)
+    };
+    Some(worst)
 }
 
 fn own_condition(view: &View, spec: &RolloutWatchSpec, facts: &mut Facts) -> Option<Condition> {

@@ -8,7 +8,7 @@ use std::{
 use jiff::Timestamp;
 
 use super::{
-    facts::Facts,
+    facts::{Asked, Facts},
     schema::{AppRef, State},
     source::Source,
     view::{Deployed, View, is_of},
@@ -176,7 +176,7 @@ impl Observed {
     /// Its health is the one at the first look at the operation that brought the commit, if that still ran, or if health had
     /// not changed since it began; else the one at the last look before. Its sync status is that of the last valid comparison
     /// of a revision without the commit.
-    pub fn earlier(&self, repository: &str, commit: &str, facts: &mut Facts) -> Option<Option<Earlier>> {
+    pub fn earlier(&self, repository: &str, commit: &str, facts: &mut Facts) -> Asked<Option<Earlier>> {
         let mut last: Option<&Look> = None;
         let mut compared: Option<&Look> = None;
         for (at, look) in &self.looks {
@@ -207,7 +207,7 @@ impl Observed {
 
     /// The same of a child when its parent's deployment was first seen: what its own operation tells, if that came first,
     /// else what it was like then. `None` in the inner place if it was not there.
-    pub fn child_at(&self, at: Timestamp, repository: &str, commit: &str, facts: &mut Facts) -> Option<Option<State>> {
+    pub fn child_at(&self, at: Timestamp, repository: &str, commit: &str, facts: &mut Facts) -> Asked<Option<State>> {
         let until = Self {
             view: self.view.clone(),
             looks: self.looks.iter().take_while(|(seen, _)| *seen <= at).cloned().collect(),
@@ -224,7 +224,7 @@ impl Observed {
     }
 
     /// The objects that it lists now and did not list before the commit; `Some(None)` if nobody looked then.
-    pub fn added(&self, repository: &str, commit: &str, facts: &mut Facts) -> Option<Option<Vec<ObjectRef>>> {
+    pub fn added(&self, repository: &str, commit: &str, facts: &mut Facts) -> Asked<Option<Vec<ObjectRef>>> {
         let Some(now) = &self.view.objects else { return Some(Some(Vec::new())) };
         let mut before = None;
         for (_, look) in &self.looks {
@@ -240,7 +240,7 @@ impl Observed {
 }
 
 /// Whether every source of the repository was at the commit or later; `Some(None)` if Git does not know a revision.
-pub(super) fn holds(deployed: &Deployed, repository: &str, commit: &str, facts: &mut Facts) -> Option<Option<bool>> {
+pub(super) fn holds(deployed: &Deployed, repository: &str, commit: &str, facts: &mut Facts) -> Asked<Option<bool>> {
     let mut any = false;
     let mut unknown = false;
     for (index, source) in deployed.sources.iter().enumerate() {

@@ -41,7 +41,7 @@ pub fn message(reverting: &Reverting<'_>) -> String {
         seen.push(format!("last operation: {}", plain(operation)));
     }
     seen.extend(ill.iter().take(3).map(|line| plain(line)));
-    let seen: String = seen.iter().map(|line| format!("    {line}\n")).collect();
+    let seen = seen.iter().fold(String::new(), |all, line| all + "    " + line + "\n");
     format!(
         "Revert \"{subject}\"\n\n{reverts}\n\nIt was deployed and did not become well in time. This was seen:\n\n{seen}\n\
          {MADE_FOR}{watch}\nbecause the commit asked for it (mode=arm). To apply it again, revert this commit.\n"

@@ -5,16 +5,22 @@
 //! are what Git is asked; [`judge`](judge::judge) goes one step; [`conditions`] keep a revert from being made; the [`circuit`]
 //! keeps many of them from being made. Time is an argument, so an hour of a rollout is judged in no time.
 
+mod aftermath;
 pub mod circuit;
+pub mod circumstances;
 pub mod conditions;
+mod definition;
 pub mod facts;
 pub mod health;
 pub mod judge;
+mod look;
 pub mod looks;
 pub mod message;
 pub mod repository;
+mod rollout;
 pub mod schema;
 pub mod settings;
+mod settled;
 pub mod source;
 pub mod trailer;
 pub mod updaters;
@@ -22,7 +28,9 @@ pub mod view;
 pub mod watchable;
 
 pub use self::{
-    judge::{Circumstances, Step},
+    circumstances::Circumstances,
+    definition::definitions,
+    judge::Step,
     looks::Applications,
     schema::{AppRef, Mode, Phase, RolloutWatch, RolloutWatchSpec, RolloutWatchStatus, WatchedRepository},
     settings::Settings,

@@ -16,6 +16,8 @@ pub struct ImageUpdater {
     pub applications_in: String,
     /// Patterns for the names of Applications, each with whether it writes back into Git.
     pub patterns: Vec<(String, bool)>,
+    /// Why it is not known what it writes into; empty if it is.
+    pub unknown: String,
 }
 
 impl ImageUpdater {
@@ -38,6 +40,18 @@ impl ImageUpdater {
             name: text("/metadata/name"),
             applications_in: text("/spec/namespace"),
             patterns: patterns.collect(),
+            unknown: String::new(),
+        }
+    }
+
+    /// Stands for all of them where they cannot be listed.
+    pub fn unreadable(why: &str) -> Self {
+        Self {
+            namespace: String::new(),
+            name: String::new(),
+            applications_in: String::new(),
+            patterns: Vec::new(),
+            unknown: why.to_owned(),
         }
     }
 
@@ -59,6 +73,9 @@ pub fn lives_in_cluster(view: &View, applications: &Applications, updaters: &[Im
                 .to_owned(),
         );
     }
+    if let Some(updater) = updaters.iter().find(|updater| !updater.unknown.is_empty()) {
+        return Some(format!("it is not known whether an ImageUpdater writes into it: {}", updater.unknown));
+    }
     if let Some(updater) = updaters.iter().find(|updater| updater.writes_into(view)) {
         let path = format!("{}/{}", updater.namespace, updater.name);
         return Some(format!("ImageUpdater {path} writes image tags into the Application, not into Git"));
@@ -78,6 +95,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    #[allow(clippy::needless_pass_by_value, reason = "`json!` is written in place")]
     fn view(annotations: Value, source: Value) -> View {
         let object = json!({
             "metadata": {"name": "web", "namespace": "argocd", "annotations": annotations},

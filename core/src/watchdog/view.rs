@@ -12,7 +12,7 @@ use super::{
     source::{Source, sources_in},
 };
 use crate::{
-    argo::Application,
+    argo::{Application, Entry},
     object::{ARGO_GROUP, ObjectRef},
     text::clip,
 };
@@ -163,7 +163,7 @@ impl View {
                 .collect(),
             ill,
             children,
-            objects: prunes.then(|| application.status.resources.iter().map(|entry| entry.object()).collect()),
+            objects: prunes.then(|| application.status.resources.iter().map(Entry::object).collect()),
             updated_in_place: annotation(IMAGE_LIST).is_some_and(|list| !list.trim().is_empty())
                 && !annotation(WRITE_BACK).is_some_and(|method| method.trim().starts_with("git")),
             only_live: only_live(&overrides, annotation(LAST_APPLIED)),
@@ -294,11 +294,6 @@ fn only_live(overrides: &BTreeMap<&'static str, Vec<Value>>, last_applied: Optio
     let applied: Value = last_applied.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     let applied = overrides_in(&applied);
     overrides.iter().filter(|(name, lists)| applied.get(*name) != Some(lists)).map(|(name, _)| *name).collect()
-}
-
-/// Whether a text is a revision that names one commit.
-pub fn is_commit(revision: &str) -> bool {
-    is_object_id(revision)
 }
 
 /// Whether a source is of the repository.

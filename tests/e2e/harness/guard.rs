@@ -139,10 +139,15 @@ impl Guard {
 
     /// GET on its second, plain port: status and body.
     pub async fn admin(&self, path: &str) -> Result<(u16, String)> {
-        let client: HttpClient<_, Empty<Bytes>> = HttpClient::builder(TokioExecutor::new()).build_http();
-        let answer = client.get(format!("http://127.0.0.1:{}{path}", self.admin_port).parse()?).await?;
-        let status = answer.status().as_u16();
-        let body = answer.into_body().collect().await?.to_bytes();
-        Ok((status, String::from_utf8(body.to_vec())?))
+        plain_get(self.admin_port, path).await
     }
+}
+
+/// GET on a plain port of this machine: status and body.
+pub async fn plain_get(port: u16, path: &str) -> Result<(u16, String)> {
+    let client: HttpClient<_, Empty<Bytes>> = HttpClient::builder(TokioExecutor::new()).build_http();
+    let answer = client.get(format!("http://127.0.0.1:{port}{path}").parse()?).await?;
+    let status = answer.status().as_u16();
+    let body = answer.into_body().collect().await?.to_bytes();
+    Ok((status, String::from_utf8(body.to_vec())?))
 }

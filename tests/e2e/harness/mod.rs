@@ -1,6 +1,7 @@
 //! What the end-to-end tests run on.
 
 pub mod argo;
+pub mod git_server;
 pub mod guard;
 pub mod manifests;
 pub mod outcome;
@@ -12,4 +13,5 @@ pub mod rights;
 pub mod stage;
 pub mod wait;
 pub mod warnings;
+pub mod watchdog;
 pub mod world;
