@@ -5,8 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     manifest::{Input, Manifest},
+    misspelt,
     order::{Order, Row},
+    remote, rights,
     set::Set,
+    storage, unsaid,
 };
 use crate::{
     argo::{
@@ -41,6 +44,9 @@ pub fn check(set: &Set<'_>, inputs: &[Input], order: &Order, found: &mut Vec<Fou
         no_text(index, manifest, found);
     }
     same_name(set, inputs, found);
+    for look in [unsaid::check, rights::check, storage::check, remote::check, misspelt::check] {
+        look(set, found);
+    }
     for (number, sequence) in order.applications.iter().enumerate() {
         moved(set, &sequence.objects, found);
         namespaces(set, number, &sequence.objects, found);

@@ -10,15 +10,21 @@ mod document;
 mod graph;
 mod ignore;
 mod manifest;
+mod misspelt;
 mod order;
+mod origin;
+mod remote;
+mod rights;
 mod set;
+mod storage;
 mod tree;
+mod unsaid;
 
 use std::collections::BTreeMap;
 
 use self::ignore::Ignored;
 pub use self::{
-    application::Application,
+    application::{Application, Folder},
     document::{Document, Fault, Problem, RECURSIVE_ALIAS, documents},
     graph::{dot, mermaid},
     ignore::{Baseline, BaselineError, LINT_IGNORE},
@@ -58,7 +64,7 @@ pub fn lint<'a>(inputs: &[Input], context: &'a LintContext<'a>) -> Linted<'a> {
     let mut remarks = Vec::new();
     for (index, input) in inputs.iter().enumerate() {
         let mut found = manifest::Remarks::default();
-        manifest::read(index, &input.text, &mut manifests, &mut found);
+        manifest::read(index, input, &mut manifests, &mut found);
         problems.extend(found.problems.into_iter().map(|problem| unreadable(&input.name, problem)));
         let warning = |problem| ReportFinding { severity: Severity::Warn, ..unreadable(&input.name, problem) };
         remarks.extend(found.warnings.into_iter().map(warning));

@@ -70,6 +70,8 @@ pub fn load<B: Build>(text: &str, build: &B, limits: Limits) -> Result<Loaded<B:
     let depth = limits.depth + 1;
     let options = granit_parser::options! {
         emit_comments: false,
+        // A text at the end of a file ends as it is written.
+        block_scalar_eof_without_line_feed: true,
         // The limit on depth shall be the one that is met.
         flow_nesting_limit: depth,
         block_nesting_limit: depth,
@@ -208,6 +210,9 @@ impl<B: Build> Loader<'_, B> {
                 self.finish(node, anchor, size)
             }
             Event::Alias(anchor) => self.alias(anchor, place),
+            Event::DocumentStart(_, Some(version)) if (version.major, version.minor) != (1, 1) => {
+                Err(Fault::NoJson("it says that it is of another version, and Argo CD reads only YAML 1.1".to_owned()))
+            }
             _ => Ok(()),
         }
     }
@@ -388,6 +393,18 @@ mod tests {
         let deep: String = (0..30).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
         assert_eq!(fault(&deep), Fault::TooLarge);
         assert_eq!(fault("a: &a [1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a]\nc: [*b,*b,*b]"), Fault::TooLarge);
+    }
+
+    #[test]
+    fn text_at_the_end_of_a_file_ends_as_it_is_written() {
+        assert_eq!(read("a: |\n  x"), json!({"a": "x"}));
+        assert_eq!(read("a: |\n  x\n"), json!({"a": "x\n"}));
+    }
+
+    #[test]
+    fn other_versions_are_not_read() {
+        assert_eq!(read("%YAML 1.1\n---\na: 1\n"), json!({"a": 1}));
+        assert!(matches!(fault("%YAML 1.2\n---\na: 1\n"), Fault::NoJson(_)));
     }
 
     #[test]
