@@ -42,6 +42,14 @@ fn folder_that_is_gone_is_an_application_that_may_go() {
 }
 
 #[test]
+fn application_that_renders_nothing_any_more_prunes_what_it_had() {
+    let web = application("web", true, "");
+    let trees = Trees::new(&[("root/a.yaml", &web), ("web/a.yaml", CONFIG)], &[("root/a.yaml", &web)]);
+    let (found, details) = trees.found();
+    assert_eq!(found, ["warn diff/deleted ConfigMap shop/settings"], "{details}");
+}
+
+#[test]
 fn renamed_child_cascades_over_what_the_new_one_claims() {
     let (old, new) = (application("web", true, ""), application("web-prod", true, ""));
     let all = [CONFIG, CLAIM].concat();

@@ -67,3 +67,10 @@ fn objects_of_two_unknown_namespaces_are_no_move() {
     let (found, _) = crate::support::findings(&said.out);
     assert_eq!(found, ["warn diff/deleted Service namespace-of-old/web"]);
 }
+
+#[test]
+fn objects_of_two_clusters_are_no_move() {
+    let elsewhere = application("new", true, "").replace("https://kubernetes.default.svc", "https://other.example.com");
+    let (found, _) = moved(OTHER, &application("old", true, ""), &elsewhere).found();
+    assert_eq!(found, ["warn diff/deleted Service shop/web"]);
+}

@@ -91,7 +91,7 @@ fn one(piece: &Piece, why: &str, judge: &Judge<'_>, findings: &mut Vec<ReportFin
     let finalizers = if held.is_empty() { &piece.meta.finalizers } else { &held };
     if !finalizers.is_empty() && !deploys(object) {
         let names = some(finalizers, 3);
-        detail.push_str(&format!("; it hangs until somebody serves its finalizers ({names})"));
+        detail.extend(["; it hangs until somebody serves its finalizers (", &names, ")"]);
     }
     let summary = match object.kind.kind.as_str() {
         "Namespace" => "a Namespace would be deleted, and everything in it",
@@ -104,18 +104,18 @@ fn one(piece: &Piece, why: &str, judge: &Judge<'_>, findings: &mut Vec<ReportFin
     let severity = if grave { Severity::Deny } else { Severity::Warn };
     let mut found = finding("deleted", severity, piece, summary, detail);
     if grave {
-        found.remedies.extend(way_out(object));
+        found.remedies.push(way_out(object));
     }
     findings.push(found);
 }
 
-fn way_out(object: &ObjectRef) -> Option<Remedy> {
-    Some(if deploys(object) {
+fn way_out(object: &ObjectRef) -> Remedy {
+    if deploys(object) {
         "to keep its objects, merge a change first that takes the finalizers away from the Application".into()
     } else {
         let option = format!("{SYNC_OPTIONS}: Prune=false");
         format!("to keep it, merge a change first that annotates it with {option}, and let that sync").into()
-    })
+    }
 }
 
 /// What the webhook found, at the place of the manifest.

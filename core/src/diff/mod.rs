@@ -53,8 +53,9 @@ pub struct Context<'a> {
 /// When an object cannot be put into a cluster.
 pub fn diff(before: Side, after: Side, context: Context<'_>) -> Result<Vec<ReportFinding>, DocumentError> {
     let (before, after) = placed(before, after, &context);
-    let changes = Changes::between(&before, &after);
+    let mut changes = Changes::between(&before, &after);
     let world = World::new(&before, &after, context)?;
+    changes.moved.retain(|(giver, taker, _)| world.share_a_cluster(giver, taker));
     let judge = Judge::new(&world);
     let mut findings = Vec::new();
     moves::find(&changes, &world, &mut findings);
@@ -68,6 +69,12 @@ pub fn diff(before: Side, after: Side, context: Context<'_>) -> Result<Vec<Repor
 /// Says of every object in which namespace it is. Where nobody says that of an Application, its objects are in one of
 /// their own, so that they are never taken for those of another.
 fn placed(mut before: Side, mut after: Side, context: &Context<'_>) -> (Side, Side) {
+    // An Application that is there and renders nothing any more may have no folder.
+    let empty: Vec<String> =
+        before.applications.keys().filter(|folder| after.application(folder).is_some()).cloned().collect();
+    for folder in empty {
+        after.applications.entry(folder).or_default();
+    }
     let scoped: HashSet<_> = before.cluster_scoped().union(after.cluster_scoped()).cloned().collect();
     let written: HashMap<String, String> = [&before, &after]
         .iter()

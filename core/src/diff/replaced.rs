@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Changes, Piece, finding, world::World};
 use crate::{
     decision::Severity,
-    inventory::LOCAL,
+    inventory::{App, LOCAL},
     object::{ObjectRef, RBAC_GROUP},
     report::ReportFinding,
     text::some,
@@ -41,7 +41,7 @@ pub fn find(changes: &Changes<'_>, world: &World<'_>, findings: &mut Vec<ReportF
         let application = world.path(folder);
         let key = world.inventory.key_of(LOCAL, &old.object);
         let claimants = world.inventory.claimants(key, world.policy).filter_map(|id| world.inventory.app(id));
-        let mut others: Vec<String> = claimants.map(|app| app.path()).filter(|path| *path != application).collect();
+        let mut others: Vec<String> = claimants.map(App::path).filter(|path| *path != application).collect();
         others.sort();
         let claimed = if others.is_empty() { String::new() } else { format!("; {} claims it too", some(&others, 3)) };
         let takes_others = old.object.kind.takes_others();

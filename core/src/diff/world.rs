@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
@@ -11,7 +12,7 @@ use super::{
     side::{Piece, Side},
 };
 use crate::{
-    argo::{application::CASCADE_FINALIZERS, generated_names::Naming, tracking::TRACKING_ID},
+    argo::{Destination, application::CASCADE_FINALIZERS, generated_names::Naming, tracking::TRACKING_ID},
     inventory::Inventory,
     object::{ARGO_GROUP, ObjectRef},
     policy::Policy,
@@ -29,6 +30,8 @@ pub struct Known {
     pub assumed: bool,
     /// Whether its sync options say that it never prunes.
     pub never_prunes: bool,
+    /// Where it deploys to.
+    destination: Destination,
 }
 
 /// The cluster.
@@ -93,6 +96,18 @@ impl<'a> World<'a> {
         snapshot.set_cluster_scoped(scoped);
         let inventory = snapshot.inventory(policy, (0, 0));
         Ok(Self { snapshot, inventory, policy, now, known, generated })
+    }
+
+    /// Whether two Applications of the trees may deploy to one cluster.
+    pub fn share_a_cluster(&self, one: &str, other: &str) -> bool {
+        let cluster = |folder: &str| {
+            let known = self.known.get(folder).filter(|known| !known.assumed)?;
+            Some(Destination { namespace: String::new(), ..known.destination.clone() })
+        };
+        match (cluster(one), cluster(other)) {
+            (Some(one), Some(other)) => one.same_as(&other),
+            _ => true,
+        }
     }
 
     /// The path of an Application of the trees.
@@ -161,7 +176,8 @@ fn describe(application: &Value, assumed: bool) -> Known {
     let prunes = automated.is_object() && automated["enabled"] != false && automated["prune"] == true;
     let options = policy["syncOptions"].as_array().into_iter().flatten();
     let never_prunes = options.clone().any(|option| option == "Prune=false");
-    Known { object, prunes: (!assumed).then_some(prunes), assumed, never_prunes }
+    let destination = Destination::deserialize(&application["spec"]["destination"]).unwrap_or_default();
+    Known { object, prunes: (!assumed).then_some(prunes), assumed, never_prunes, destination }
 }
 
 /// What an Application lists once the change is merged. One that is not rendered any more still lists what it rendered.

@@ -84,11 +84,19 @@ fn meant(key: &str) -> Option<&'static str> {
         return None;
     }
     let (domain, name) = key.split_once('/').unwrap_or(("", key));
+    // Most keys are of another domain, and there may be very many.
+    let bare = domain.is_empty();
+    if bare && !["wave", "Wave", "olic"].iter().any(|part| name.contains(part)) {
+        return None;
+    }
+    if !bare && domain != HELM && !DOMAINS.contains(&domain) && domain.len().abs_diff(ARGO.len()) > 3 {
+        return None;
+    }
     let name = squeezed(name);
     // Without a domain only names that mean nothing else are near enough.
-    if domain.is_empty() {
-        let bare = [SYNC_WAVE, DELETE_POLICY];
-        return bare.into_iter().find(|meant| squeezed(own_name(meant)) == name);
+    if bare {
+        let known = [SYNC_WAVE, DELETE_POLICY];
+        return known.into_iter().find(|meant| squeezed(own_name(meant)) == name);
     }
     let domain = if domain == HELM {
         HELM

@@ -67,9 +67,9 @@ impl Origin {
             Self::Values => Some("values of a chart are no manifest; lint what helm template prints".to_owned()),
             Self::Chart => Some("the head of a chart is no manifest; lint what helm template prints".to_owned()),
             Self::Template(_) | Self::Other => {
-                let is_list = |field: &&str| value.get(field).is_some_and(Value::is_array);
+                let is_list = |field: &str| value.get(field).is_some_and(Value::is_array);
                 let looks_so =
-                    value.get("apiVersion").is_none() && OF_KUSTOMIZATIONS.iter().any(|field| is_list(&field));
+                    value.get("apiVersion").is_none() && OF_KUSTOMIZATIONS.iter().any(|field| is_list(field));
                 looks_so.then(|| format!("this looks like a kustomization, which is no manifest; {KUSTOMIZE}"))
             }
         }

@@ -11,8 +11,8 @@ pub fn check(set: &Set<'_>, found: &mut Vec<Found>) {
     for (index, hook) in set.manifests.iter().enumerate() {
         let Some(stage) = hook.stage.filter(|_| hook.hook.is_some()) else { continue };
         let reader = hook.remote.pushed.iter().find_map(|key| {
-            let readers = set.manifests.iter().filter(|reader| reader.hook.is_none());
-            Some((key, readers.filter(|reader| reader.remote.read.contains(key)).next()?))
+            let mut readers = set.manifests.iter().filter(|reader| reader.hook.is_none());
+            Some((key, readers.find(|reader| reader.remote.read.contains(key))?))
         });
         let Some((key, reader)) = reader else { continue };
         let (object, reader) = (&hook.object, &reader.object);

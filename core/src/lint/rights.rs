@@ -27,8 +27,8 @@ pub fn check(set: &Set<'_>, found: &mut Vec<Found>) {
         for binding in accounts.flat_map(|account| bindings(set, hook, account)) {
             // Without its role a binding grants nothing, and without the binding the role does not matter.
             let roles = binding.work.iter().flat_map(|work| &work.needs).map(|need| &need.object);
-            let roles = roles.filter(|role| role.kind.group == RBAC_GROUP);
-            missing.extend(comes_late(&binding.object).or_else(|| roles.filter_map(comes_late).next()));
+            let mut roles = roles.filter(|role| role.kind.group == RBAC_GROUP);
+            missing.extend(comes_late(&binding.object).or_else(|| roles.find_map(comes_late)));
         }
         missing.sort();
         missing.dedup();

@@ -62,9 +62,9 @@ fn need(set: &Set<'_>, by_name: &ByName<'_>, manifest: &Manifest) -> Option<(Obj
     let stage = manifest.stage?;
     let needs = manifest.work.iter().flat_map(|work| &work.needs);
     let needs = needs.filter(|need| !need.optional && !matches!(need.force, Force::Bearable(_)));
-    let open =
+    let mut open =
         needs.filter(|need| is_namespaced(&need.object) && set.own(manifest.application, &need.object).is_none());
-    open.filter_map(|need| {
+    open.find_map(|need| {
         let found = perhaps(by_name, manifest.application, &need.object);
         let mut late = found.iter().map(|other| {
             let at = other.stage?;
@@ -81,7 +81,6 @@ fn need(set: &Set<'_>, by_name: &ByName<'_>, manifest: &Manifest) -> Option<(Obj
         );
         Some((other.object.clone(), detail))
     })
-    .next()
 }
 
 /// Another object of this name, where one of the two is a hook.

@@ -48,12 +48,12 @@ pub(super) fn check(
 /// What ordinary objects use goes with the hook: the hook itself, or what its controller makes of it.
 fn in_use(subject: &Subject<'_>, stage: Stage, around: &mut dyn Surroundings, findings: &mut Vec<Finding>) {
     let object = &subject.object;
-    let mut used: Vec<(String, Vec<ObjectRef>)> = vec![(String::new(), around.users(object))];
+    let mut looked: Vec<(String, Vec<ObjectRef>)> = vec![(String::new(), around.users(object))];
     if let Some(product) = &subject.product {
         let along = format!(", and {} goes with it{}", product.object, product.condition);
-        used.push((along, around.users(&product.object)));
+        looked.push((along, around.users(&product.object)));
     }
-    let Some((along, users)) = used.into_iter().find(|(_, users)| !users.is_empty()) else { return };
+    let Some((along, users)) = looked.into_iter().find(|(_, users)| !users.is_empty()) else { return };
     let user = &users[0];
     let more = if users.len() > 1 { format!(" and {} more", users.len() - 1) } else { String::new() };
     let what = if along.is_empty() { "it" } else { "that" };
