@@ -5,11 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     manifest::{Input, Manifest},
-    misspelt,
     order::{Order, Row},
-    remote, rights,
-    set::Set,
-    storage, unsaid,
+    set::{Found, Set},
 };
 use crate::{
     argo::{
@@ -31,9 +28,6 @@ use crate::{
 /// Namespaces of every cluster.
 const ALWAYS_THERE: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
-/// A finding and the manifest it is about.
-pub type Found = (usize, Finding);
-
 fn finding(manifest: &Manifest, severity: Severity, check: &'static Check, summary: &str, detail: String) -> Finding {
     Finding::new(check, severity, manifest.object.clone(), summary).detail(detail)
 }
@@ -44,9 +38,6 @@ pub fn check(set: &Set<'_>, inputs: &[Input], order: &Order, found: &mut Vec<Fou
         no_text(index, manifest, found);
     }
     same_name(set, inputs, found);
-    for look in [unsaid::check, rights::check, storage::check, remote::check, misspelt::check] {
-        look(set, found);
-    }
     for (number, sequence) in order.applications.iter().enumerate() {
         moved(set, &sequence.objects, found);
         namespaces(set, number, &sequence.objects, found);

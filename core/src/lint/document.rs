@@ -11,6 +11,10 @@ const LIMITS: Limits = Limits { from_aliases: 100_000, depth: 100 };
 /// A document larger than this is not read: no object of that size fits into a cluster.
 const MAX_BYTES: usize = 64 << 20;
 
+/// Annotation of an object that names checks and why they do not matter for it: `check: reason`, several separated by
+/// semicolons or line breaks. The same may stand in a comment of its document, behind this and a colon.
+pub const LINT_IGNORE: &str = "cascade-guard.io/lint-ignore";
+
 /// One document of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Document<'a> {

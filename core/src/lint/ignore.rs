@@ -4,16 +4,12 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::manifest::Manifest;
+use super::{document::LINT_IGNORE, manifest::Manifest};
 use crate::{
     catalog::sync_wave::{BAD_IGNORE, META},
     decision::{Finding, Severity},
     report::ReportFinding,
 };
-
-/// Annotation of an object that names checks and why they do not matter for it: `check: reason`, several separated by
-/// semicolons or line breaks. The same may stand in a comment of its document, behind this and a colon.
-pub const LINT_IGNORE: &str = "cascade-guard.io/lint-ignore";
 
 /// Checks of one object that do not matter.
 #[derive(Debug, Default)]

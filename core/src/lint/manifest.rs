@@ -5,11 +5,10 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     application::Application,
-    document::{Document, Fault, Problem, UNRENDERED, documents},
-    ignore::LINT_IGNORE,
+    document::{Document, Fault, LINT_IGNORE, Problem, UNRENDERED, documents},
     origin::{KUSTOMIZE, Origin},
-    storage::Storage,
     tree::{self, Node},
+    volume::Storage,
 };
 use crate::{
     argo::hook::{ANNOTATIONS, Hook, Stage},

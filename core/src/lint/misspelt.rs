@@ -1,6 +1,9 @@
 //! Annotations whose keys nobody reads, because they are not spelt as those that Argo CD reads.
 
-use super::{checks::Found, manifest::Manifest, set::Set};
+use super::{
+    manifest::Manifest,
+    set::{Found, Set},
+};
 use crate::{
     argo::hook::{ANNOTATIONS, DELETE_POLICY, HELM_DELETE_POLICY, HELM_HOOK, HELM_WEIGHT, HOOK, SYNC_WAVE},
     catalog::sync_wave::MISSPELT,

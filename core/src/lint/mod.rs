@@ -19,15 +19,16 @@ mod set;
 mod storage;
 mod tree;
 mod unsaid;
+mod volume;
 
 use std::collections::BTreeMap;
 
 use self::ignore::Ignored;
 pub use self::{
     application::{Application, Folder},
-    document::{Document, Fault, Problem, RECURSIVE_ALIAS, documents},
+    document::{Document, Fault, LINT_IGNORE, Problem, RECURSIVE_ALIAS, documents},
     graph::{dot, mermaid},
-    ignore::{Baseline, BaselineError, LINT_IGNORE},
+    ignore::{Baseline, BaselineError},
     manifest::{Input, Manifest},
     order::{Order, Row, Sequence, Wait},
     set::{Existing, LintContext, Set},
@@ -104,9 +105,12 @@ fn is_judged(manifest: &Manifest) -> bool {
 }
 
 /// Everything that was found, with the manifest it is about, in the order of the manifests; and how much of it was ignored.
-fn judge(set: &Set<'_>, inputs: &[Input], order: &Order) -> (Vec<checks::Found>, usize) {
+fn judge(set: &Set<'_>, inputs: &[Input], order: &Order) -> (Vec<set::Found>, usize) {
     let mut found = Vec::new();
     checks::check(set, inputs, order, &mut found);
+    for look in [unsaid::check, rights::check, storage::check, remote::check, misspelt::check] {
+        look(set, &mut found);
+    }
     let mut around: Vec<_> = (0..set.applications.len()).map(|number| set.around(number)).collect();
     for (index, manifest) in set.manifests.iter().enumerate() {
         let mut findings = Vec::new();
@@ -132,7 +136,7 @@ fn judge(set: &Set<'_>, inputs: &[Input], order: &Order) -> (Vec<checks::Found>,
 }
 
 /// Adds the place of each finding. Documents in which something was found are read once more for it.
-fn located(set: &Set<'_>, inputs: &[Input], found: Vec<checks::Found>) -> Vec<ReportFinding> {
+fn located(set: &Set<'_>, inputs: &[Input], found: Vec<set::Found>) -> Vec<ReportFinding> {
     let mut read = None;
     let mut findings = Vec::new();
     for (index, finding) in found {

@@ -1,6 +1,6 @@
 //! Hooks that take an entry out of a store outside the cluster while something still reads it.
 
-use super::{checks::Found, set::Set};
+use super::set::{Found, Set};
 use crate::{
     catalog::sync_wave::HOOK_IN_USE,
     decision::{Finding, Severity},

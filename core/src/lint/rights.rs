@@ -1,6 +1,9 @@
 //! Hooks that run before the rights of their account are there.
 
-use super::{checks::Found, manifest::Manifest, set::Set};
+use super::{
+    manifest::Manifest,
+    set::{Found, Set},
+};
 use crate::{
     catalog::sync_wave::RIGHTS_LATER,
     decision::{Finding, Severity},

@@ -10,11 +10,15 @@ use super::{
 };
 use crate::{
     argo::{TrackingId, hook::Stage, sync_options::is_kept, tracking::TRACKING_ID},
+    decision::Finding,
     inventory::{AppId, Inventory},
     needs::producers,
     object::{GroupKind, ObjectMeta, ObjectRef, RBAC_GROUP, is_builtin_cluster_scoped},
     rules::sync_wave::{Plan, Presence, Surroundings, elsewhere},
 };
+
+/// A finding and the manifest it is about.
+pub type Found = (usize, Finding);
 
 /// What exists already.
 #[derive(Debug)]

@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::{checks::Found, manifest::Manifest, set::Set};
+use super::{
+    manifest::Manifest,
+    set::{Found, Set},
+};
 use crate::{
     catalog::sync_wave::NAMESPACE_UNSAID,
     decision::{Finding, Severity},

@@ -213,9 +213,6 @@ impl<B: Build> Loader<'_, B> {
                 self.finish(node, anchor, size)
             }
             Event::Alias(anchor) => self.alias(anchor, place),
-            Event::DocumentStart(_, Some(version)) if (version.major, version.minor) != (1, 1) => {
-                Err(Fault::NoJson("it says that it is of another version, and Argo CD reads only YAML 1.1".to_owned()))
-            }
             _ => Ok(()),
         }
     }
@@ -417,12 +414,6 @@ mod tests {
     fn text_at_the_end_of_a_file_ends_as_it_is_written() {
         assert_eq!(read("a: |\n  x"), json!({"a": "x"}));
         assert_eq!(read("a: |\n  x\n"), json!({"a": "x\n"}));
-    }
-
-    #[test]
-    fn other_versions_are_not_read() {
-        assert_eq!(read("%YAML 1.1\n---\na: 1\n"), json!({"a": 1}));
-        assert!(matches!(fault("%YAML 1.2\n---\na: 1\n"), Fault::NoJson(_)));
     }
 
     #[test]
