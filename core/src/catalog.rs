@@ -164,6 +164,10 @@ macro_rules! with_rules {
                         MOVED_FORWARD "moved-forward",
                         NAMESPACE_BY_OPTION "namespace-by-option",
                         NAMESPACE_MISSING "namespace-missing",
+                        NAMESPACE_UNSAID "namespace-unsaid",
+                        RIGHTS_LATER "rights-later",
+                        CLAIM_WAITS "claim-waits",
+                        MISSPELT "misspelt",
                         BAD_IGNORE "bad-ignore",
                     ],
                 }

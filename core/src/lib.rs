@@ -14,6 +14,7 @@ pub mod budget;
 pub mod catalog;
 pub mod decision;
 pub mod deletion;
+pub mod diff;
 pub mod facts;
 pub mod inventory;
 pub mod judge;

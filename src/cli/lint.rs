@@ -19,7 +19,7 @@ use super::{
 use cascade_guard_core::{
     catalog,
     decision::Severity,
-    lint::{self, Application, Baseline, Existing, Fault, Input, LintContext, Linted, Order, Problem},
+    lint::{self, Application, Baseline, Existing, Fault, Folder, Input, LintContext, Linted, Order, Problem},
     object::ARGO_GROUP,
     policy::Policy,
     report::{self, Report, ReportFinding, Rule},
@@ -35,9 +35,10 @@ pub struct Args {
     /// Files or folders of rendered manifests, or - for standard input
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Application that the manifests belong to: a file, or [NAMESPACE/]NAME in the snapshot or the cluster; can be given
-    /// several times
-    #[arg(long = "app", value_name = "FILE|NAME")]
+    /// Application that the manifests belong to: a file, or [NAMESPACE/]NAME in the snapshot or the cluster, and the folder
+    /// of its manifests if its name or its source does not say which; can be given several times. Without it the
+    /// Applications among the manifests count
+    #[arg(long = "app", value_name = "FILE|NAME[=FOLDER]")]
     apps: Vec<String>,
     /// Where objects without a namespace go, if no Application says so
     #[arg(short, long, default_value = "", hide_default_value = true)]
@@ -73,10 +74,20 @@ pub struct Args {
     now: Option<Timestamp>,
 }
 
+/// The least severity that makes a run fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum FailOn {
+pub enum FailOn {
+    /// What would be refused.
     Deny,
+    /// Warnings as well.
     Warn,
+}
+
+impl FailOn {
+    /// As a severity.
+    pub fn threshold(self) -> Severity {
+        if self == Self::Warn { Severity::Warn } else { Severity::Deny }
+    }
 }
 
 /// Exit 0 clean, 1 findings, 2 something could not be judged.
@@ -100,6 +111,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         applications: applications(&args.apps, snapshot.as_ref())?,
         namespace: args.namespace.clone(),
         existing: existing.map(|(snapshot, inventory)| Existing { objects: snapshot.objects().collect(), inventory }),
+        remotes: args.paths.first().map(|path| remotes(path)).unwrap_or_default(),
         secret_producers: secret_producers(&policy),
     };
     let (inputs, mut problems) = read(&args.paths);
@@ -121,10 +133,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(2));
     }
     let worst = print_findings(args, linted, problems, baseline.as_ref())?;
-    let threshold = if args.fail_on == FailOn::Warn { Severity::Warn } else { Severity::Deny };
     Ok(ExitCode::from(match (failed, worst) {
         (true, _) => 2,
-        (false, Some(worst)) if worst >= threshold => 1,
+        (false, Some(worst)) if worst >= args.fail_on.threshold() => 1,
         _ => 0,
     }))
 }
@@ -148,7 +159,11 @@ fn print_order(format: ReportFormat, order: &Order) -> anyhow::Result<()> {
         ReportFormat::Yaml => output::structured(output::Format::Yaml, order),
         ReportFormat::Dot => Ok(output::line(lint::dot(order).trim_end())?),
         ReportFormat::Mermaid => Ok(output::line(lint::mermaid(order).trim_end())?),
-        ReportFormat::Sarif | ReportFormat::Junit | ReportFormat::Github | ReportFormat::Html => {
+        ReportFormat::Sarif
+        | ReportFormat::Junit
+        | ReportFormat::Github
+        | ReportFormat::Markdown
+        | ReportFormat::Html => {
             anyhow::bail!("the order can be printed as table, json, yaml, dot or mermaid")
         }
     }
@@ -197,23 +212,48 @@ fn read_baseline(path: &Path) -> anyhow::Result<Baseline> {
 fn applications(names: &[String], snapshot: Option<&Snapshot>) -> anyhow::Result<Vec<Application>> {
     let mut found = Vec::new();
     for name in names {
-        let path = Path::new(name);
-        if path.exists() {
-            let file = crate::snapshot::load(path).context("the Application cannot be read")?;
-            let before = found.len();
-            for json in file.json_of_kind(ARGO_GROUP, "Application") {
-                found.push(Application::read(json).with_context(|| format!("{name} holds no usable Application"))?);
+        // A file may have such a sign in its name.
+        let (name, folder) = match name.rsplit_once('=') {
+            Some((name, folder)) if !Path::new(&format!("{name}={folder}")).exists() => (name, Some(folder)),
+            _ => (name.as_str(), None),
+        };
+        let before = found.len();
+        read_applications(name, snapshot, &mut found)?;
+        if let Some(folder) = folder {
+            let path = folder.trim_start_matches("./").trim_end_matches('/').to_owned();
+            for application in &mut found[before..] {
+                application.sources = vec![Folder { path: path.clone(), recurses: true, ..Folder::default() }];
             }
-            anyhow::ensure!(found.len() > before, "{name} holds no Application");
-            continue;
         }
-        let snapshot = snapshot.with_context(|| {
-            format!("{name} is no file; Applications are looked up by name with --live or --snapshot")
-        })?;
-        let json = in_snapshot(snapshot, name)?;
-        found.push(Application::read(&json).with_context(|| format!("Application {name} cannot be read"))?);
     }
     Ok(found)
+}
+
+/// The URLs of the repository that a path lies in, as far as its configuration names them.
+fn remotes(path: &Path) -> Vec<String> {
+    let Ok(path) = path.canonicalize() else { return Vec::new() };
+    let config = path.ancestors().find_map(|folder| fs::read_to_string(folder.join(".git/config")).ok());
+    let config = config.unwrap_or_default();
+    let lines = config.lines().filter_map(|line| line.trim().strip_prefix("url")?.trim_start().strip_prefix('='));
+    lines.map(|url| url.trim().to_owned()).collect()
+}
+
+fn read_applications(name: &str, snapshot: Option<&Snapshot>, found: &mut Vec<Application>) -> anyhow::Result<()> {
+    let path = Path::new(name);
+    if path.exists() {
+        let file = crate::snapshot::load(path).context("the Application cannot be read")?;
+        let before = found.len();
+        for json in file.json_of_kind(ARGO_GROUP, "Application") {
+            found.push(Application::read(json).with_context(|| format!("{name} holds no usable Application"))?);
+        }
+        anyhow::ensure!(found.len() > before, "{name} holds no Application");
+        return Ok(());
+    }
+    let snapshot = snapshot
+        .with_context(|| format!("{name} is no file; Applications are looked up by name with --live or --snapshot"))?;
+    let json = in_snapshot(snapshot, name)?;
+    found.push(Application::read(&json).with_context(|| format!("Application {name} cannot be read"))?);
+    Ok(())
 }
 
 fn in_snapshot(snapshot: &Snapshot, name: &str) -> anyhow::Result<String> {

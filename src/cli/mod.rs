@@ -11,6 +11,7 @@ mod cluster_reader;
 mod completions;
 mod crds;
 mod demo;
+mod diff;
 mod doctor;
 mod duties;
 mod lint;
@@ -51,6 +52,8 @@ enum Command {
     Lint(lint::Args),
     /// Show what a delete would take with it, who claims it and what is spared
     Plan(plan::Args),
+    /// Show what Argo CD would delete if a change to rendered manifests were merged
+    Diff(diff::Args),
     /// Show what two Applications (or two sets of rendered manifests) share, and the safe way from one to the other
     Overlap(overlap::Args),
     /// Make a certificate authority and a serving certificate
@@ -92,6 +95,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Review(args) => review::run(&args),
         Command::Lint(args) => lint::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Overlap(args) => overlap::run(&args),
         Command::Certs(args) => certs::run(&args),
         Command::Completions(args) => completions::run(&args),

@@ -36,6 +36,8 @@ pub enum ReportFormat {
     Junit,
     /// Workflow commands of GitHub Actions.
     Github,
+    /// A comment on a pull request.
+    Markdown,
     /// One page for a browser.
     Html,
     /// A graph for Graphviz.
@@ -64,6 +66,7 @@ impl ReportFormat {
             Self::Sarif => report::Format::Sarif,
             Self::Junit => report::Format::Junit,
             Self::Github => report::Format::Github,
+            Self::Markdown => report::Format::Markdown,
             Self::Html | Self::Dot | Self::Mermaid => return None,
         })
     }

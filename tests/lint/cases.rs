@@ -74,7 +74,8 @@ fn judge(case: &Value, object: &Value) -> Vec<ReportFinding> {
         manifests.extend(manifest(entry, cluster).filter(|manifest| !same(manifest, object)));
     }
     let text = |objects: &[Value]| json!({"apiVersion": "v1", "kind": "List", "items": objects}).to_string();
-    let beside = Beside { applications: application.map(ToString::to_string), snapshot: Some(text(cluster)) };
+    let beside =
+        Beside { applications: application.map(ToString::to_string), snapshot: Some(text(cluster)), namespace: "" };
     let inputs: [Input; 1] = [input("case", text(&manifests))];
     let (found, problems) = findings(&inputs, &beside);
     assert!(problems.is_empty(), "{problems:#?}");

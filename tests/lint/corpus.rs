@@ -107,7 +107,7 @@ fn beside(file: &Path) -> Beside {
         let path: PathBuf = folder("faults/with").join(format!("{}.{what}.yaml", file.file_stem()?.to_str()?));
         fs::read_to_string(path).ok()
     };
-    Beside { applications: read("app"), snapshot: read("snapshot") }
+    Beside { applications: read("app"), snapshot: read("snapshot"), namespace: "" }
 }
 
 /// The lines that carry `# finds: check, check`.

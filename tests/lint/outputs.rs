@@ -10,7 +10,7 @@ use crate::support::{Beside, findings, folder, input, run};
 /// Runs `lint` over the example and returns what it printed, without what changes from version to version.
 fn printed(arguments: &[&str], code: i32) -> String {
     let all: Vec<&str> =
-        ["lint", "shop.yaml", "--now", "2026-11-29T12:00:00Z"].iter().chain(arguments).copied().collect();
+        ["lint", "shop.yaml", "-n", "shop", "--now", "2026-11-29T12:00:00Z"].iter().chain(arguments).copied().collect();
     let said = run(&folder("outputs"), &all, "");
     assert_eq!(said.code, code, "{}", said.err);
     said.out.replace(concat!("\"", env!("CARGO_PKG_VERSION"), "\""), "\"VERSION\"")
@@ -105,7 +105,8 @@ fn order_is_no_report() {
 fn baseline_leaves_only_what_is_new() {
     let scratch = tempfile::tempdir().unwrap();
     let at = |name: &str| scratch.path().join(name);
-    let lint = |arguments: &[&str]| run(scratch.path(), &[&["lint", "shop.yaml"], arguments].concat(), "");
+    let lint =
+        |arguments: &[&str]| run(scratch.path(), &[&["lint", "shop.yaml", "-n", "shop"], arguments].concat(), "");
     let text = fs::read_to_string(folder("outputs").join("shop.yaml")).unwrap();
     fs::write(at("shop.yaml"), &text).unwrap();
     let written = lint(&["--write-baseline", "known.json"]);
@@ -159,7 +160,7 @@ fn applications_are_judged_apart_and_know_of_each_other() {
             "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, namespace: argocd}}\nspec: {{destination: {{namespace: shop}}}}\n---\n"
         )
     };
-    let beside = Beside { applications: Some(app("web") + &app("base")), snapshot: None };
+    let beside = Beside { applications: Some(app("web") + &app("base")), ..Beside::default() };
     let web = "apiVersion: batch/v1
 kind: Job
 metadata: {name: migrate, annotations: {argocd.argoproj.io/hook: PreSync}}
@@ -204,6 +205,90 @@ metadata:
         ]
     );
     // The same manifests as one Application are an order that cannot work.
-    let (found, _) = findings(&inputs, &Beside::default());
+    let (found, _) = findings(&inputs, &Beside { namespace: "shop", ..Beside::default() });
     assert!(found.iter().any(|finding| finding.check == "depends-on-later"), "{found:#?}");
+}
+
+const JOB: &str = "apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate, annotations: {argocd.argoproj.io/hook: PreSync}}
+spec: {activeDeadlineSeconds: 1, template: {spec: {containers: [{name: main, envFrom: [{secretRef: {name: db}}]}]}}}
+";
+const SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\n";
+
+fn tree(repo: &str, directory: &str) -> Vec<cascade_guard_core::lint::Input> {
+    let app = |name: &str| {
+        format!(
+            "---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, namespace: argocd}}\nspec:\n  source: {{repoURL: '{repo}', path: deploy/{name}{directory}}}\n  destination: {{namespace: {name}-ns}}\n"
+        )
+    };
+    vec![
+        input("repo/apps/all.yaml", app("web") + &app("db")),
+        input("repo/deploy/web/job.yaml", JOB),
+        input("repo/deploy/db/sub/secret.yaml", SECRET),
+    ]
+}
+
+#[test]
+fn applications_among_the_manifests_have_the_folders_of_their_sources() {
+    // The Secret is in the folder of another Application, or in none that it reads.
+    let (found, _) = findings(&tree("https://git.example.com/x", ""), &Beside::default());
+    assert!(found.is_empty(), "{found:#?}");
+    let (found, _) = findings(&tree("https://git.example.com/x", ", directory: {recurse: true}"), &Beside::default());
+    assert!(found.is_empty(), "{found:#?}");
+    // In one folder they are one Application's.
+    let mut inputs = tree("https://git.example.com/x", "");
+    inputs[2].name = "repo/deploy/web/secret.yaml".to_owned();
+    let (found, _) = findings(&inputs, &Beside::default());
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(found[0].check == "depends-on-later" && found[0].object.namespace == "web-ns", "{found:#?}");
+}
+
+#[test]
+fn folder_of_an_application_may_be_said() {
+    let scratch = tempfile::tempdir().unwrap();
+    let app = |name: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, namespace: argocd}}\nspec: {{project: p, destination: {{namespace: {name}-ns}}, syncPolicy: {{syncOptions: [ServerSideApply=true, ApplyOutOfSyncOnly=true]}}}}\n"
+        )
+    };
+    for (name, text) in [
+        ("a.yaml", app("a")),
+        ("b.yaml", app("b")),
+        ("out/one/x.yaml", JOB.to_owned()),
+        ("out/two/y.yaml", SECRET.to_owned()),
+    ] {
+        fs::create_dir_all(scratch.path().join(name).parent().unwrap()).unwrap();
+        fs::write(scratch.path().join(name), text).unwrap();
+    }
+    let said =
+        run(scratch.path(), &["lint", "out", "--app", "a.yaml=out/one", "--app", "b.yaml=out/two", "--order"], "");
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    assert!(
+        said.out.contains(
+            "Application argocd/a (project p, namespace a-ns, ServerSideApply=true, ApplyOutOfSyncOnly=true)"
+        ),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("a-ns/migrate") && said.out.contains("b-ns/db"), "{}", said.out);
+}
+
+#[test]
+fn application_of_another_repository_has_no_folder_here() {
+    let scratch = tempfile::tempdir().unwrap();
+    for input in tree("https://git.example.com/other", "") {
+        let path = scratch.path().join(&input.name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, input.text).unwrap();
+    }
+    let order = || run(scratch.path(), &["lint", "repo", "--order"], "").out;
+    assert!(order().contains("web-ns/migrate"), "{}", order());
+    fs::create_dir_all(scratch.path().join("repo/.git")).unwrap();
+    fs::write(
+        scratch.path().join("repo/.git/config"),
+        "[remote \"origin\"]\n\turl = git@git.example.com:org/repo.git\n",
+    )
+    .unwrap();
+    assert!(!order().contains("web-ns/migrate"), "{}", order());
 }

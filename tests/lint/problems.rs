@@ -57,6 +57,38 @@ fn each_problem_is_one_line_and_the_rest_is_judged() {
 }
 
 #[test]
+fn sources_of_manifests_are_called_what_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = [
+        ("kustomization.yaml", "resources: [a.yaml]\n", "a kustomization is no manifest; lint what kustomize build"),
+        ("values.yaml", "replicaCount: 1\n", "values of a chart are no manifest; lint what helm template prints"),
+        ("values-prod.yaml", "image: {tag: 1}\n", "values of a chart are no manifest"),
+        ("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n", "the head of a chart is no manifest"),
+        (
+            "templates/job.yaml",
+            "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\n{{ include \"labels\" . | indent 2 }}\n",
+            "a template of the chart web that was not rendered; lint what helm template web prints",
+        ),
+        ("templates/b.yaml", "{{- if .Values.b }}\nkind: Job\n{{- end }}\n", "a template of the chart web"),
+    ];
+    fs::create_dir_all(folder.path().join("web/templates")).unwrap();
+    for (name, text, _) in &files {
+        fs::write(folder.path().join("web").join(name), text).unwrap();
+    }
+    fs::write(folder.path().join("web/good.yaml"), BAD).unwrap();
+    // What Argo CD is told to leave out is left out.
+    fs::write(folder.path().join("web/skipped.yaml"), "# +argocd:skip-file-rendering\na: [\n").unwrap();
+    let said = run(folder.path(), &["lint", "web"], "");
+    assert_eq!(said.code, 2);
+    assert_eq!(said.err.lines().count(), files.len(), "{}", said.err);
+    for (name, _, wanted) in files {
+        let line = said.err.lines().find(|line| line.starts_with(&format!("error: web/{name}:"))).unwrap();
+        assert!(line.contains(wanted), "{line}");
+    }
+    assert!(said.out.contains("unknown-hook"), "{}", said.out);
+}
+
+#[test]
 fn key_that_is_there_twice_counts_as_argo_cd_counts_it() {
     let twice = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: 1\n  a: 2\n";
     let said = run(&std::env::temp_dir(), &["lint", "-"], twice);

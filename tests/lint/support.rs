@@ -35,6 +35,8 @@ pub struct Beside {
     pub applications: Option<String>,
     /// YAML of what exists.
     pub snapshot: Option<String>,
+    /// Where objects without a namespace go.
+    pub namespace: &'static str,
 }
 
 /// Findings and problems of texts, by the library.
@@ -51,7 +53,8 @@ pub fn findings(inputs: &[Input], beside: &Beside) -> (Vec<ReportFinding>, Vec<R
         .as_ref()
         .zip(inventory.as_ref())
         .map(|(snapshot, inventory)| Existing { objects: snapshot.objects().collect(), inventory });
-    let world = LintContext { applications, existing, ..LintContext::default() };
+    let world =
+        LintContext { applications, existing, namespace: beside.namespace.to_owned(), ..LintContext::default() };
     let linted = lint::lint(inputs, &world);
     (linted.findings, linted.problems)
 }

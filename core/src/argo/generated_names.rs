@@ -79,6 +79,33 @@ impl Naming {
         Ok(naming)
     }
 
+    /// The names by its list generators; `None` where they cannot be told.
+    pub fn names(&self) -> Option<&BTreeSet<String>> {
+        self.listed.as_ref()
+    }
+
+    /// Whether an Application of this name may be one of those it generates.
+    pub fn may_name(&self, name: &str) -> bool {
+        if self.others.is_empty()
+            && let Some(listed) = &self.listed
+        {
+            return listed.contains(name);
+        }
+        // What stands between the tags has to be in the name, in this order. Without anything that says nothing.
+        let mut rest = name;
+        let mut parts = self.template.split("{{").map(|part| part.split_once("}}").map_or(part, |(_, text)| text));
+        let Some(first) = parts.next() else { return false };
+        let Some(after) = rest.strip_prefix(first) else { return false };
+        rest = after;
+        let others: Vec<&str> = parts.collect();
+        let Some((last, middle)) = others.split_last() else { return rest.is_empty() };
+        for part in middle {
+            let Some((_, after)) = rest.split_once(part) else { return false };
+            rest = after;
+        }
+        rest.ends_with(last) && (!first.is_empty() || others.iter().any(|part| !part.is_empty()))
+    }
+
     /// Of the Applications called `generated`, which it generated until now, those that it does not generate `after` an
     /// update. What other generators than lists yield is known only while they stay as they are.
     pub fn dropped<'n>(&self, after: &Self, generated: &[&'n str]) -> Dropped<'n> {
@@ -188,6 +215,22 @@ mod tests {
         assert_eq!(after("web-{{ values.of }}", false), surely(&[]));
         assert_eq!(after("web-{{ .name }}", true), surely(&[]));
         assert_eq!(after("web-{{ .name | lower }}", true), (surely(&["web-a", "web-b", "web-c"]).0, false));
+    }
+
+    #[test]
+    fn names_are_told_by_the_list_or_by_what_stands_between_the_tags() {
+        let naming = |set: Value| Naming::of(&set.to_string()).unwrap();
+        let listed = naming(set("web-{{name}}", false, &["a", "b"]));
+        assert!(listed.may_name("web-a") && !listed.may_name("web-c"));
+        assert_eq!(listed.names().unwrap().len(), 2);
+        let git = |template: &str| {
+            naming(json!({"spec": {"generators": [{"git": {}}], "template": {"metadata": {"name": template}}}}))
+        };
+        assert!(git("{{path.basename}}-web").may_name("shop-web"));
+        assert!(!git("{{path.basename}}-web").may_name("shop-api"));
+        assert!(git("a-{{x}}-b-{{y}}").may_name("a-1-b-2") && !git("a-{{x}}-b-{{y}}").may_name("a-1-c-2"));
+        // A template of tags alone fits everything, so it tells nothing.
+        assert!(!git("{{path.basename}}").may_name("shop"));
     }
 
     #[test]

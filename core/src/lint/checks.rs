@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     manifest::{Input, Manifest},
     order::{Order, Row},
-    set::Set,
+    set::{Found, Set},
 };
 use crate::{
     argo::{
@@ -27,9 +27,6 @@ use crate::{
 
 /// Namespaces of every cluster.
 const ALWAYS_THERE: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
-
-/// A finding and the manifest it is about.
-pub type Found = (usize, Finding);
 
 fn finding(manifest: &Manifest, severity: Severity, check: &'static Check, summary: &str, detail: String) -> Finding {
     Finding::new(check, severity, manifest.object.clone(), summary).detail(detail)

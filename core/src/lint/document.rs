@@ -11,6 +11,10 @@ const LIMITS: Limits = Limits { from_aliases: 100_000, depth: 100 };
 /// A document larger than this is not read: no object of that size fits into a cluster.
 const MAX_BYTES: usize = 64 << 20;
 
+/// Annotation of an object that names checks and why they do not matter for it: `check: reason`, several separated by
+/// semicolons or line breaks. The same may stand in a comment of its document, behind this and a colon.
+pub const LINT_IGNORE: &str = "cascade-guard.io/lint-ignore";
+
 /// One document of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Document<'a> {
@@ -31,6 +35,8 @@ pub enum Fault {
     TooLarge,
     /// It is a template that was not rendered.
     Template,
+    /// Manifests are made from it, and it is none.
+    Source,
     /// It is not a Kubernetes object.
     NoObject,
     /// It belongs to none of the Applications that are known.
@@ -47,6 +53,7 @@ impl Fault {
             Self::DuplicateKey => "duplicate-key",
             Self::TooLarge => "too-large",
             Self::Template => "template",
+            Self::Source => "source",
             Self::NoObject => "no-object",
             Self::NoApplication => "no-application",
             Self::File => "unreadable-file",
@@ -57,7 +64,7 @@ impl Fault {
 /// Why a document cannot be judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What kind of problem: `bad-yaml`, `template`, `duplicate-key`, `too-large` or `no-object`.
+    /// What kind of problem.
     pub check: Fault,
     /// What is wrong and what to do, in one sentence.
     pub text: String,
@@ -123,6 +130,18 @@ impl<'a> Document<'a> {
             let rest = if is_marker(line, "---") || is_marker(line, "...") { &line[3..] } else { line };
             is_prelude(rest)
         })
+    }
+
+    /// What stands behind a key in comments that have a line of their own.
+    pub(super) fn comments(&self, key: &str) -> Vec<String> {
+        if !self.text.contains(key) {
+            return Vec::new();
+        }
+        let lines = self.text.lines().filter_map(|line| line.trim_start().strip_prefix('#'));
+        lines
+            .filter_map(|comment| comment.trim_start().strip_prefix(key)?.trim_start().strip_prefix(':'))
+            .map(|entries| entries.trim().to_owned())
+            .collect()
     }
 
     /// The template that it was rendered from, as Helm writes it above each document.

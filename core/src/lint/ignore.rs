@@ -4,16 +4,12 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::manifest::Manifest;
+use super::{document::LINT_IGNORE, manifest::Manifest};
 use crate::{
     catalog::sync_wave::{BAD_IGNORE, META},
     decision::{Finding, Severity},
     report::ReportFinding,
 };
-
-/// Annotation of an object that names checks and why they do not matter for it: `check: reason`, several separated by
-/// semicolons or line breaks.
-pub const LINT_IGNORE: &str = "cascade-guard.io/lint-ignore";
 
 /// Checks of one object that do not matter.
 #[derive(Debug, Default)]
@@ -24,11 +20,13 @@ pub struct Ignored<'a> {
 }
 
 impl<'a> Ignored<'a> {
-    /// Reads the annotation of an object.
+    /// Reads the annotation of an object and the comments of its document.
     pub fn of(manifest: &'a Manifest) -> Self {
         let mut ignored = Self::default();
-        let text = manifest.meta.annotation(LINT_IGNORE).unwrap_or_default();
-        for entry in text.split([';', '\n']).map(str::trim).filter(|entry| !entry.is_empty()) {
+        let annotation = manifest.meta.annotation(LINT_IGNORE).unwrap_or_default();
+        let texts = manifest.ignore_comments.iter().map(String::as_str).chain([annotation]);
+        let entries = texts.flat_map(|text| text.split([';', '\n']));
+        for entry in entries.map(str::trim).filter(|entry| !entry.is_empty()) {
             let (check, reason) = entry.split_once(':').map_or((entry, ""), |(check, reason)| (check.trim(), reason));
             let check = check.strip_prefix("sync-wave/").unwrap_or(check);
             if META.check(check).is_none() {
@@ -54,11 +52,11 @@ impl<'a> Ignored<'a> {
         let unused = self.checks.iter().enumerate().filter(|(index, _)| !self.used.contains(index));
         self.faults.extend(unused.map(|(_, check)| format!("`{check}` finds nothing here any more")));
         let faults = self.faults.into_iter().map(|fault| {
-            let summary = "an entry of the annotation that ignores findings has no effect";
-            Finding::new(&BAD_IGNORE, Severity::Warn, manifest.object.clone(), summary)
+            let summary = "an entry of the annotation or comment that ignores findings has no effect";
+            let finding = Finding::new(&BAD_IGNORE, Severity::Warn, manifest.object.clone(), summary)
                 .detail(format!("{LINT_IGNORE}: {fault}"))
-                .remedy("write `check: reason`, several separated by semicolons")
-                .on_annotation(LINT_IGNORE)
+                .remedy("write `check: reason`, several separated by semicolons");
+            if manifest.meta.annotation(LINT_IGNORE).is_some() { finding.on_annotation(LINT_IGNORE) } else { finding }
         });
         faults.collect()
     }

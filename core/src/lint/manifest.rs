@@ -4,14 +4,20 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    document::{Document, Fault, Problem, UNRENDERED, documents},
+    application::Application,
+    document::{Document, Fault, LINT_IGNORE, Problem, UNRENDERED, documents},
+    origin::{KUSTOMIZE, Origin},
     tree::{self, Node},
+    volume::Storage,
 };
 use crate::{
     argo::hook::{ANNOTATIONS, Hook, Stage},
-    needs::Work,
+    needs::{
+        Work,
+        products::{self, Product, Remote},
+    },
     object::{GroupKind, ObjectMeta, ObjectRef, group_of, is_builtin_cluster_scoped},
-    rules::sync_wave::{Origin, Subject},
+    rules::sync_wave::{self, Subject},
     yaml::Loaded,
 };
 
@@ -61,10 +67,20 @@ pub struct Manifest {
     pub stage: Option<Stage>,
     /// What it refers to, or why that cannot be read.
     pub work: Result<Work, String>,
+    /// What its controller makes of it, and deletes with it.
+    pub product: Option<Product>,
+    /// What it has to do with stores outside the cluster.
+    pub remote: Remote,
+    /// What it says about storage.
+    pub storage: Option<Storage>,
+    /// The Application that it is the manifest of.
+    pub describes: Option<Application>,
     /// The kind it defines.
     pub defines: Option<Definition>,
     /// Annotations whose values are no text.
     pub not_text: Vec<String>,
+    /// What comments of its document say may be ignored.
+    pub ignore_comments: Vec<String>,
     /// Where it is written.
     pub written: Written,
     /// Index of its Application.
@@ -80,7 +96,8 @@ impl Manifest {
             hook: self.hook.clone(),
             stage: self.stage,
             work: self.work.clone(),
-            origin: Origin::Manifest,
+            product: self.product.clone(),
+            origin: sync_wave::Origin::Manifest,
         }
     }
 
@@ -94,6 +111,11 @@ impl Manifest {
         if self.object.namespace.is_empty() {
             namespace.clone_into(&mut self.object.namespace);
         }
+        if let Some(Product { object, .. }) =
+            self.product.as_mut().filter(|product| product.object.namespace.is_empty())
+        {
+            namespace.clone_into(&mut object.namespace);
+        }
         for need in self.work.iter_mut().flat_map(|work| &mut work.needs) {
             let object = &mut need.object;
             if object.namespace.is_empty() && !is_builtin_cluster_scoped(&object.kind.group, &object.kind.kind) {
@@ -102,6 +124,9 @@ impl Manifest {
         }
     }
 }
+
+/// Argo CD passes over files that hold this (`reposerver/repository/repository.go`, `skipFileRenderingMarker`).
+const SKIP_FILE: &str = "+argocd:skip-file-rendering";
 
 /// What there is to say about a text beside its objects.
 #[derive(Debug, Default)]
@@ -112,8 +137,13 @@ pub struct Remarks {
     pub warnings: Vec<Problem>,
 }
 
-/// Reads every object of a text. `input` is its index.
-pub fn read(input: usize, text: &str, manifests: &mut Vec<Manifest>, remarks: &mut Remarks) {
+/// Reads every object of a text. `index` is its index.
+pub fn read(index: usize, input: &Input, manifests: &mut Vec<Manifest>, remarks: &mut Remarks) {
+    let text = input.text.as_str();
+    if text.contains(SKIP_FILE) {
+        return;
+    }
+    let origin = Origin::of(&input.name);
     for document in documents(text) {
         let value = match document.read() {
             Ok(Loaded { node, duplicates }) => {
@@ -121,19 +151,27 @@ pub fn read(input: usize, text: &str, manifests: &mut Vec<Manifest>, remarks: &m
                 node.unwrap_or_default()
             }
             Err(problem) => {
-                remarks.problems.push(problem);
+                remarks.problems.push(origin.explain(&document, problem));
                 continue;
             }
         };
         let written = Written {
-            input,
+            input: index,
             start: document.text.as_ptr() as usize - text.as_ptr() as usize,
             length: document.text.len(),
             lines_before: document.lines_before,
             items: Vec::new(),
         };
         if !value.is_null() {
-            objects(&mut Source::new(document), value, &written, manifests, &mut remarks.problems);
+            let (mut problems, known) = (Vec::new(), origin.knows(&value));
+            objects(&mut Source::new(document), value, &written, manifests, &mut problems);
+            let explained = problems.into_iter().map(|problem| match &known {
+                Some(text) if problem.check == Fault::NoObject => {
+                    Problem { check: Fault::Source, text: text.clone(), ..problem }
+                }
+                _ => origin.explain(&document, problem),
+            });
+            remarks.problems.extend(explained);
         }
     }
 }
@@ -222,7 +260,7 @@ fn manifest(source: &mut Source<'_>, mut value: Value, written: &Written) -> Res
     }
     let group = group_of(&api_version);
     if group == "kustomize.config.k8s.io" {
-        return Err(("", format!("a {kind} is no manifest; lint what kustomize build prints")));
+        return Err(("", format!("a {kind} is no manifest; {KUSTOMIZE}")));
     }
     let not_text = mend_annotations(source, &mut value, written);
     mend_labels(&mut value);
@@ -245,10 +283,31 @@ fn manifest(source: &mut Source<'_>, mut value: Value, written: &Written) -> Res
     }
     let object = ObjectRef::new(group, &kind, &meta.namespace, &meta.name).or_generated(&meta);
     let defines = definition(&object, &value);
+    let describes = object.is_application().then(|| describes(&meta, &value)).flatten();
+    let (storage, remote) = (Storage::of(&object, &meta, &value), products::remote(&object, &value));
     let raw = RawValue::from_string(value.to_string())
         .map_err(|error| ("", format!("{object} cannot be written down again: {error}")))?;
-    let Subject { object, hook, stage, work, .. } = Subject::new(object, &meta, &raw, Origin::Manifest);
-    Ok(Manifest { object, hook, stage, work, defines, not_text, written: written.clone(), application: 0, meta })
+    let Subject { object, hook, stage, work, product, .. } =
+        Subject::new(object, &meta, &raw, sync_wave::Origin::Manifest);
+    let written = written.clone();
+    // A comment in a list would be about one of its items, and nobody knows which.
+    let ignore_comments = if written.items.is_empty() { source.document.comments(LINT_IGNORE) } else { Vec::new() };
+    Ok(Manifest {
+        object,
+        meta,
+        hook,
+        stage,
+        work,
+        product,
+        remote,
+        storage,
+        describes,
+        defines,
+        not_text,
+        ignore_comments,
+        written,
+        application: 0,
+    })
 }
 
 /// Makes texts of annotations that are none, so that their meaning can be judged all the same, and names those that place
@@ -280,6 +339,13 @@ fn mend_labels(value: &mut Value) {
     for value in labels.values_mut().filter(|value| !value.is_string()) {
         *value = if value.is_null() { Value::String(String::new()) } else { Value::String(value.to_string()) };
     }
+}
+
+/// The Application of a manifest whose metadata was taken out of it.
+fn describes(meta: &ObjectMeta, value: &Value) -> Option<Application> {
+    let mut whole = value.clone();
+    whole["metadata"] = serde_json::to_value(meta).ok()?;
+    Application::read(&whole.to_string()).ok()
 }
 
 fn definition(object: &ObjectRef, value: &Value) -> Option<Definition> {

@@ -10,18 +10,25 @@ mod document;
 mod graph;
 mod ignore;
 mod manifest;
+mod misspelt;
 mod order;
+mod origin;
+mod remote;
+mod rights;
 mod set;
+mod storage;
 mod tree;
+mod unsaid;
+mod volume;
 
 use std::collections::BTreeMap;
 
 use self::ignore::Ignored;
 pub use self::{
-    application::Application,
-    document::{Document, Fault, Problem, RECURSIVE_ALIAS, documents},
+    application::{Application, Folder},
+    document::{Document, Fault, LINT_IGNORE, Problem, RECURSIVE_ALIAS, documents},
     graph::{dot, mermaid},
-    ignore::{Baseline, BaselineError, LINT_IGNORE},
+    ignore::{Baseline, BaselineError},
     manifest::{Input, Manifest},
     order::{Order, Row, Sequence, Wait},
     set::{Existing, LintContext, Set},
@@ -58,7 +65,7 @@ pub fn lint<'a>(inputs: &[Input], context: &'a LintContext<'a>) -> Linted<'a> {
     let mut remarks = Vec::new();
     for (index, input) in inputs.iter().enumerate() {
         let mut found = manifest::Remarks::default();
-        manifest::read(index, &input.text, &mut manifests, &mut found);
+        manifest::read(index, input, &mut manifests, &mut found);
         problems.extend(found.problems.into_iter().map(|problem| unreadable(&input.name, problem)));
         let warning = |problem| ReportFinding { severity: Severity::Warn, ..unreadable(&input.name, problem) };
         remarks.extend(found.warnings.into_iter().map(warning));
@@ -98,9 +105,12 @@ fn is_judged(manifest: &Manifest) -> bool {
 }
 
 /// Everything that was found, with the manifest it is about, in the order of the manifests; and how much of it was ignored.
-fn judge(set: &Set<'_>, inputs: &[Input], order: &Order) -> (Vec<checks::Found>, usize) {
+fn judge(set: &Set<'_>, inputs: &[Input], order: &Order) -> (Vec<set::Found>, usize) {
     let mut found = Vec::new();
     checks::check(set, inputs, order, &mut found);
+    for look in [unsaid::check, rights::check, storage::check, remote::check, misspelt::check] {
+        look(set, &mut found);
+    }
     let mut around: Vec<_> = (0..set.applications.len()).map(|number| set.around(number)).collect();
     for (index, manifest) in set.manifests.iter().enumerate() {
         let mut findings = Vec::new();
@@ -126,7 +136,7 @@ fn judge(set: &Set<'_>, inputs: &[Input], order: &Order) -> (Vec<checks::Found>,
 }
 
 /// Adds the place of each finding. Documents in which something was found are read once more for it.
-fn located(set: &Set<'_>, inputs: &[Input], found: Vec<checks::Found>) -> Vec<ReportFinding> {
+fn located(set: &Set<'_>, inputs: &[Input], found: Vec<set::Found>) -> Vec<ReportFinding> {
     let mut read = None;
     let mut findings = Vec::new();
     for (index, finding) in found {

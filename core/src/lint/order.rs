@@ -4,7 +4,7 @@ use std::{collections::HashMap, fmt::Write};
 
 use serde::Serialize;
 
-use super::set::Set;
+use super::{application::Application, set::Set};
 use crate::{
     argo::{
         hook::{Hook, Phase, Stage},
@@ -27,6 +27,9 @@ pub struct Order {
 pub struct Sequence {
     /// The Application, as `namespace/name`; empty where none was named.
     pub application: String,
+    /// The same with what decides how it is applied, for people.
+    #[serde(skip)]
+    pub title: String,
     /// Its objects, in the order in which they are applied; then the hooks of a deletion, then what is never applied.
     pub objects: Vec<Row>,
 }
@@ -79,10 +82,12 @@ fn said<S: serde::Serializer>(stage: &Option<Stage>, serializer: S) -> Result<S:
 impl Order {
     /// The order of a set of manifests.
     pub fn of(set: &Set<'_>) -> Self {
-        let applications = (0..set.applications.len())
-            .map(|number| Sequence { application: set.applications[number].path.clone(), objects: rows(set, number) })
-            .collect();
-        Self { applications }
+        let sequence = |number: usize| {
+            let Application { path, .. } = &set.applications[number];
+            let title = if path.is_empty() { String::new() } else { set.applications[number].title() };
+            Sequence { application: path.clone(), title, objects: rows(set, number) }
+        };
+        Self { applications: (0..set.applications.len()).map(sequence).collect() }
     }
 
     /// For people.
@@ -90,7 +95,7 @@ impl Order {
         let mut text = String::new();
         for sequence in &self.applications {
             if !sequence.application.is_empty() {
-                let _ = writeln!(text, "Application {}", sequence.application);
+                let _ = writeln!(text, "{}", sequence.title);
             }
             let cells: Vec<[String; 5]> = sequence.objects.iter().map(Row::cells).collect();
             let header = ["PHASE", "WAVE", "KIND", "NAME", "WAITS FOR"].map(str::to_owned);

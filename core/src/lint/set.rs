@@ -6,14 +6,19 @@ use super::{
     application::Application,
     document::{Fault, Problem},
     manifest::{Input, Manifest},
+    origin::Origin,
 };
 use crate::{
     argo::{TrackingId, hook::Stage, sync_options::is_kept, tracking::TRACKING_ID},
+    decision::Finding,
     inventory::{AppId, Inventory},
     needs::producers,
-    object::{GroupKind, ObjectMeta, ObjectRef, RBAC_GROUP},
+    object::{GroupKind, ObjectMeta, ObjectRef, RBAC_GROUP, is_builtin_cluster_scoped},
     rules::sync_wave::{Plan, Presence, Surroundings, elsewhere},
 };
+
+/// A finding and the manifest it is about.
+pub type Found = (usize, Finding);
 
 /// What exists already.
 #[derive(Debug)]
@@ -33,6 +38,8 @@ pub struct LintContext<'a> {
     pub namespace: String,
     /// What exists already; `None` if nobody looked.
     pub existing: Option<Existing<'a>>,
+    /// URLs of the repository that the manifests lie in; empty where they are not known.
+    pub remotes: Vec<String>,
     /// Further kinds that produce a Secret of their own name, as `Kind.group`.
     pub secret_producers: &'a [String],
 }
@@ -55,6 +62,7 @@ pub struct Set<'a> {
     pub context: &'a LintContext<'a>,
     by_object: HashMap<ObjectRef, Vec<usize>>,
     by_need: HashMap<ObjectRef, Vec<usize>>,
+    by_product: HashMap<ObjectRef, Vec<usize>>,
 }
 
 impl<'a> Set<'a> {
@@ -65,24 +73,36 @@ impl<'a> Set<'a> {
         inputs: &[Input],
         context: &'a LintContext<'a>,
     ) -> (Self, Vec<(usize, Problem)>) {
-        let applications =
-            if context.applications.is_empty() { vec![Application::default()] } else { context.applications.clone() };
-        let problems = assign(&mut manifests, inputs, &applications);
+        let (applications, problems) = if context.applications.is_empty() {
+            (assign_by_tree(&mut manifests, inputs, &context.remotes), Vec::new())
+        } else {
+            let problems = assign(&mut manifests, inputs, &context.applications);
+            (context.applications.clone(), problems)
+        };
         give_namespaces(&mut manifests, &applications, context);
         let mut by_object: HashMap<ObjectRef, Vec<usize>> = HashMap::new();
         let mut by_need: HashMap<ObjectRef, Vec<usize>> = HashMap::new();
+        let mut by_product: HashMap<ObjectRef, Vec<usize>> = HashMap::new();
         for (index, manifest) in manifests.iter().enumerate() {
             by_object.entry(manifest.object.clone()).or_default().push(index);
+            if let Some(product) = &manifest.product {
+                by_product.entry(product.object.clone()).or_default().push(index);
+            }
             for need in manifest.work.iter().flat_map(|work| &work.needs) {
                 by_need.entry(need.object.clone()).or_default().push(index);
             }
         }
-        (Self { manifests, applications, context, by_object, by_need }, problems)
+        (Self { manifests, applications, context, by_object, by_need, by_product }, problems)
     }
 
     /// The manifests of an object, in all Applications.
     pub fn of(&self, object: &ObjectRef) -> impl DoubleEndedIterator<Item = &Manifest> {
         self.by_object.get(object).into_iter().flatten().map(|index| &self.manifests[*index])
+    }
+
+    /// The manifests that refer to an object, in all Applications.
+    pub fn referrers(&self, object: &ObjectRef) -> impl Iterator<Item = &Manifest> {
+        self.by_need.get(object).into_iter().flatten().map(|index| &self.manifests[*index])
     }
 
     /// The manifest by which an Application creates an object: of several the last counts (`controller/state.go`,
@@ -93,7 +113,11 @@ impl<'a> Set<'a> {
 
     /// Another of the Applications that creates an object.
     pub fn other(&self, application: usize, object: &ObjectRef) -> Option<&Application> {
-        let found = self.of(object).find(|manifest| manifest.application != application && manifest.stage.is_some())?;
+        let found = self.of(object).find(|manifest| {
+            // What belongs to no known Application may as well belong to this one.
+            let is_known = !self.applications[manifest.application].path.is_empty();
+            manifest.application != application && manifest.stage.is_some() && is_known
+        })?;
         self.applications.get(found.application)
     }
 
@@ -122,6 +146,32 @@ impl<'a> Set<'a> {
         });
         Around { set: self, number: application, application: known, id }
     }
+}
+
+/// Finds the Applications of a tree among its own manifests: each has the files of its source's folder. What none of them
+/// reads belongs together, as it would without them.
+fn assign_by_tree(manifests: &mut [Manifest], inputs: &[Input], remotes: &[String]) -> Vec<Application> {
+    let mut applications = vec![Application::default()];
+    applications.extend(manifests.iter().filter_map(|manifest| manifest.describes.clone()));
+    if applications.len() == 1 {
+        return applications;
+    }
+    let rendered: BTreeSet<&str> = inputs
+        .iter()
+        .filter(|input| !matches!(Origin::of(&input.name), Origin::Other | Origin::Template(_)))
+        .map(|input| input.name.rsplit_once('/').map_or("", |(folder, _)| folder))
+        .collect();
+    let of: Vec<usize> = inputs
+        .iter()
+        .map(|input| {
+            let reads = |number: &usize| applications[*number].reads(&input.name, remotes, &rendered);
+            (1..applications.len()).filter(|number| reads(number).is_some()).max_by_key(reads).unwrap_or_default()
+        })
+        .collect();
+    for manifest in manifests {
+        manifest.application = of[manifest.written.input];
+    }
+    applications
 }
 
 /// Says of each manifest whose it is: the only Application there is, the one that the object itself names, or the one that
@@ -169,13 +219,6 @@ fn give_namespaces(manifests: &mut [Manifest], applications: &[Application], con
     let defined = manifests.iter().filter_map(|manifest| manifest.defines.as_ref());
     let cluster_scoped: HashSet<GroupKind> =
         defined.filter(|defined| defined.cluster_scoped).map(|defined| defined.kind.clone()).collect();
-    let named: BTreeSet<&str> =
-        manifests.iter().map(|manifest| manifest.meta.namespace.as_str()).filter(|name| !name.is_empty()).collect();
-    // Most charts write their namespace into some of their objects and not into others.
-    let only = match named.iter().collect::<Vec<_>>().as_slice() {
-        [only] => (**only).to_owned(),
-        _ => String::new(),
-    };
     for manifest in manifests {
         let destination = &applications[manifest.application].namespace;
         let known_scope = context.existing.as_ref().is_some_and(|existing| {
@@ -184,7 +227,7 @@ fn give_namespaces(manifests: &mut [Manifest], applications: &[Application], con
         });
         let scoped =
             manifest.is_builtin_cluster_scoped() || known_scope || cluster_scoped.contains(&manifest.object.kind);
-        let namespace = [destination, &context.namespace, &only].into_iter().find(|name| !name.is_empty());
+        let namespace = [destination, &context.namespace].into_iter().find(|name| !name.is_empty());
         manifest.move_into(namespace.map_or("", String::as_str));
         if scoped {
             manifest.object.namespace.clear();
@@ -240,6 +283,10 @@ impl Surroundings for Around<'_> {
     fn presence(&mut self, object: &ObjectRef) -> Option<Presence> {
         let kept = self.kept(object);
         let Some(existing) = self.existing() else { return Some(Presence::NotLooked { kept }) };
+        if object.namespace.is_empty() && !is_builtin_cluster_scoped(&object.kind.group, &object.kind.kind) {
+            // Nobody said where it would be.
+            return Some(Presence::NotLooked { kept });
+        }
         Some(match existing.objects.get(object) {
             None => Presence::Missing,
             Some(meta) if meta.is_terminating() => Presence::Leaving,
@@ -251,8 +298,20 @@ impl Surroundings for Around<'_> {
     }
 
     fn producer(&self, object: &ObjectRef) -> Option<(ObjectRef, Plan)> {
+        let own = self.set.by_product.get(object).into_iter().flatten().map(|index| &self.set.manifests[*index]);
+        if let Some((producer, stage)) = own
+            .filter(|manifest| manifest.application == self.number)
+            .find_map(|manifest| Some((manifest.object.clone(), manifest.stage?)))
+        {
+            return Some((producer, Plan::At { stage, synced: false, doubt: None }));
+        }
         producers::candidates(object, self.set.context.secret_producers)
             .into_iter()
+            .filter(|candidate| {
+                // One that says what it makes was looked for above.
+                let product = self.set.own(self.number, candidate).and_then(|own| own.product.as_ref());
+                product.is_none_or(|product| product.object == *object)
+            })
             .map(|candidate| (self.plan(&candidate), candidate))
             .find(|(plan, _)| *plan != Plan::Nobody)
             .map(|(plan, candidate)| (candidate, plan))
@@ -260,8 +319,8 @@ impl Surroundings for Around<'_> {
 
     /// A binding names its accounts and goes on naming them while they are away.
     fn users(&mut self, object: &ObjectRef) -> Vec<ObjectRef> {
-        let users = self.set.by_need.get(object).into_iter().flatten().map(|index| &self.set.manifests[*index]);
-        users
+        self.set
+            .referrers(object)
             .filter(|user| {
                 user.application == self.number && user.hook.is_none() && user.object.kind.group != RBAC_GROUP
             })

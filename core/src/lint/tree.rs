@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::{
     object::ObjectRef,
-    yaml::{Build, Place, scalar::Scalar},
+    yaml::{Build, Entries, Place, scalar::Scalar},
 };
 
 /// Part of a document.
@@ -22,7 +22,7 @@ pub struct Node {
 #[derive(Clone, Debug)]
 pub enum What {
     /// Keys and values.
-    Map(Vec<(String, Place, Node)>),
+    Map(Entries<Node>),
     /// Items.
     List(Vec<Node>),
     /// A text.
@@ -55,7 +55,7 @@ impl Build for Tree {
         Node { what: What::List(items), place, defined: place }
     }
 
-    fn mapping(&self, entries: Vec<(String, Place, Node)>, place: Place) -> Node {
+    fn mapping(&self, entries: Entries<Node>, place: Place) -> Node {
         Node { what: What::Map(entries), place, defined: place }
     }
 
@@ -63,7 +63,7 @@ impl Build for Tree {
         Node { place, ..node }
     }
 
-    fn entries(&self, node: Node) -> Result<Vec<(String, Place, Node)>, Node> {
+    fn entries(&self, node: Node) -> Result<Entries<Node>, Node> {
         match node.what {
             What::Map(entries) => Ok(entries),
             _ => Err(node),

@@ -3,6 +3,7 @@
 
 mod pod;
 pub mod producers;
+pub mod products;
 mod shape;
 mod workflow;
 

@@ -4,7 +4,7 @@
 use crate::object::{GroupKind, ObjectRef};
 
 /// `(kind, group)` of what produces a Secret.
-const OF_SECRETS: [(&str, &str); 17] = [
+pub(super) const OF_SECRETS: [(&str, &str); 17] = [
     ("ExternalSecret", "external-secrets.io"),
     ("ClusterExternalSecret", "external-secrets.io"),
     ("ExternalSecret", "kubernetes-client.io"),

@@ -154,7 +154,7 @@ pub fn compare_with_manifests(
 }
 
 /// The parts of `live` that `manifest` sets. What others and the API server added is no difference.
-fn as_far_as(live: &Value, manifest: &Value) -> Value {
+pub fn as_far_as(live: &Value, manifest: &Value) -> Value {
     match (live, manifest) {
         (Value::Object(live), Value::Object(manifest)) => {
             let both = manifest.iter().filter_map(|(key, wanted)| Some((key, live.get(key)?, wanted)));

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 pub use self::{
     applications::compare_applications,
-    manifests::{Direction, Manifests, compare_manifests, compare_with_manifests},
+    manifests::{Direction, Manifests, as_far_as, compare_manifests, compare_with_manifests},
     migration::MigrationStep,
 };
 use crate::{

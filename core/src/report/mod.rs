@@ -5,6 +5,7 @@
 
 mod github;
 mod junit;
+mod markdown;
 mod rules;
 mod sarif;
 mod table;
@@ -39,6 +40,8 @@ pub enum Format {
     Junit,
     /// Workflow commands of GitHub Actions, which show up beside the changed lines.
     Github,
+    /// A comment on a pull request.
+    Markdown,
 }
 
 /// What a command found.
@@ -262,6 +265,7 @@ impl Report {
             Format::Sarif => sarif::write(self).map_err(|error| failed("SARIF", error.to_string())),
             Format::Junit => junit::write(self).map_err(|error| failed("JUnit", error.to_string())),
             Format::Github => Ok(github::write(self)),
+            Format::Markdown => Ok(markdown::write(self)),
         }
     }
 }

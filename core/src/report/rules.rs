@@ -45,6 +45,7 @@ pub fn known_rules() -> Vec<Rule> {
 const PAGES: &[(&str, &str)] = &[
     ("docs/audit.md", include_str!("../../../docs/audit.md")),
     ("docs/lint.md", include_str!("../../../docs/lint.md")),
+    ("docs/pull-requests.md", include_str!("../../../docs/pull-requests.md")),
 ];
 
 #[cfg(test)]

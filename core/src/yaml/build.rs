@@ -6,6 +6,9 @@ use serde_json::{Map, Number, Value};
 
 use super::{Place, scalar::Scalar};
 
+/// What a mapping holds: keys, where they stand, and values. A key without a place was merged into it.
+pub type Entries<N> = Vec<(String, Place, N)>;
+
 /// Makes something of the parts of a document, the innermost first.
 pub trait Build {
     /// A part.
@@ -18,7 +21,7 @@ pub trait Build {
     fn list(&self, items: Vec<Self::Node>, place: Place) -> Self::Node;
 
     /// A mapping. Of a key that is there several times the last counts.
-    fn mapping(&self, entries: Vec<(String, Place, Self::Node)>, place: Place) -> Self::Node;
+    fn mapping(&self, entries: Entries<Self::Node>, place: Place) -> Self::Node;
 
     /// The part that an alias at `place` stands for.
     fn repeated(&self, node: Self::Node, place: Place) -> Self::Node;
@@ -27,7 +30,7 @@ pub trait Build {
     ///
     /// # Errors
     /// With the node if it is no mapping.
-    fn entries(&self, node: Self::Node) -> Result<Vec<(String, Place, Self::Node)>, Self::Node>;
+    fn entries(&self, node: Self::Node) -> Result<Entries<Self::Node>, Self::Node>;
 
     /// A scalar as a key of JSON; `None` if it is none.
     fn key(&self, node: Self::Node) -> Option<String>;
@@ -58,7 +61,7 @@ impl Build for Values {
         Value::Array(items)
     }
 
-    fn mapping(&self, entries: Vec<(String, Place, Value)>, _: Place) -> Value {
+    fn mapping(&self, entries: Entries<Value>, _: Place) -> Value {
         Value::Object(entries.into_iter().map(|(key, _, value)| (key, value)).collect::<Map<_, _>>())
     }
 
@@ -66,7 +69,7 @@ impl Build for Values {
         node
     }
 
-    fn entries(&self, node: Value) -> Result<Vec<(String, Place, Value)>, Value> {
+    fn entries(&self, node: Value) -> Result<Entries<Value>, Value> {
         match node {
             Value::Object(entries) => {
                 Ok(entries.into_iter().map(|(key, value)| (key, Place::default(), value)).collect())

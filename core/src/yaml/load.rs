@@ -8,7 +8,7 @@ use std::{
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, Span, Tag};
 
 use super::{
-    Build, Duplicate, Error, Fault, Limits, Place,
+    Build, Duplicate, Entries, Error, Fault, Limits, Place,
     scalar::{Scalar, resolve},
 };
 
@@ -35,7 +35,7 @@ struct Open<N> {
 
 enum Held<N> {
     List(Vec<N>),
-    Mapping { entries: Vec<(String, Place, N)>, written: HashSet<String>, key: Option<Key> },
+    Mapping { entries: Entries<N>, key: Option<Key> },
 }
 
 enum Key {
@@ -70,6 +70,8 @@ pub fn load<B: Build>(text: &str, build: &B, limits: Limits) -> Result<Loaded<B:
     let depth = limits.depth + 1;
     let options = granit_parser::options! {
         emit_comments: false,
+        // A text at the end of a file ends as it is written.
+        block_scalar_eof_without_line_feed: true,
         // The limit on depth shall be the one that is met.
         flow_nesting_limit: depth,
         block_nesting_limit: depth,
@@ -197,13 +199,16 @@ impl<B: Build> Loader<'_, B> {
             }
             Event::SequenceStart(_, anchor, _) => self.begin(anchor, place, Held::List(Vec::new())),
             Event::MappingStart(_, anchor, _) => {
-                self.begin(anchor, place, Held::Mapping { entries: Vec::new(), written: HashSet::new(), key: None })
+                self.begin(anchor, place, Held::Mapping { entries: Vec::new(), key: None })
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 let Some(Open { anchor, place, size, held }) = self.open.pop() else { return Ok(()) };
                 let node = match held {
                     Held::List(items) => self.build.list(items, place),
-                    Held::Mapping { entries, .. } => self.build.mapping(entries, place),
+                    Held::Mapping { entries, .. } => {
+                        self.duplicates.extend(repeated(&entries));
+                        self.build.mapping(entries, place)
+                    }
                 };
                 self.finish(node, anchor, size)
             }
@@ -217,12 +222,7 @@ impl<B: Build> Loader<'_, B> {
     }
 
     fn start_entry(&mut self, name: Key) {
-        if let Some(Held::Mapping { key, written, .. }) = self.open.last_mut().map(|open| &mut open.held) {
-            if let Key::Named(name, place) = &name
-                && !written.insert(name.clone())
-            {
-                self.duplicates.push(Duplicate { key: name.clone(), place: *place });
-            }
+        if let Some(Held::Mapping { key, .. }) = self.open.last_mut().map(|open| &mut open.held) {
             *key = Some(name);
         }
     }
@@ -283,9 +283,24 @@ impl<B: Build> Loader<'_, B> {
     }
 }
 
+/// Keys that were written before in the same mapping. What was merged into it was not written there.
+fn repeated<N>(entries: &[(String, Place, N)]) -> Vec<Duplicate> {
+    let written = || entries.iter().filter(|(_, place, _)| place.line > 0);
+    let duplicate = |(key, place, _): &(String, Place, N)| Duplicate { key: key.clone(), place: *place };
+    // Most mappings are small.
+    if entries.len() <= 8 {
+        let twice = |(index, entry): (usize, &(String, Place, N))| {
+            written().take(index).any(|(key, ..)| *key == entry.0).then(|| duplicate(entry))
+        };
+        return written().enumerate().filter_map(twice).collect();
+    }
+    let mut seen = HashSet::with_capacity(entries.len());
+    written().filter(|(key, ..)| !seen.insert(key.as_str())).map(duplicate).collect()
+}
+
 /// The entries of what stands behind `<<`: of a mapping, or of several, where the first counts. They count before what
 /// stands above them in the mapping that they are merged into, and after what stands below.
-fn merged<B: Build>(build: &B, node: B::Node, is_alias: bool) -> Result<Vec<(String, Place, B::Node)>, Fault> {
+fn merged<B: Build>(build: &B, node: B::Node, is_alias: bool) -> Result<Entries<B::Node>, Fault> {
     let wrong = || Fault::NoJson("`<<` wants a mapping or a list of mappings".to_owned());
     let node = match build.entries(node) {
         Ok(entries) => return Ok(entries),
@@ -345,7 +360,12 @@ mod tests {
         let loaded = load("a: 1\nb: 2\na: {c: 1, c: 2}\n", &Values, LIMITS).unwrap();
         assert_eq!(loaded.node, Some(json!({"a": {"c": 2}, "b": 2})));
         let places: Vec<_> = loaded.duplicates.iter().map(|it| (it.key.as_str(), it.place.line)).collect();
-        assert_eq!(places, [("a", 3), ("c", 3)]);
+        assert_eq!(places, [("c", 3), ("a", 3)]);
+        let many: String = (0..20).map(|number| format!("k{}: 1\n", number % 19)).collect();
+        assert_eq!(load(&many, &Values, LIMITS).unwrap().duplicates.len(), 1);
+        // What is merged over is no second key.
+        let merged = load("x: &x {a: 1}\ny: {a: 2, <<: *x}\n", &Values, LIMITS).unwrap();
+        assert!(merged.duplicates.is_empty());
     }
 
     #[test]
@@ -388,6 +408,12 @@ mod tests {
         let deep: String = (0..30).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
         assert_eq!(fault(&deep), Fault::TooLarge);
         assert_eq!(fault("a: &a [1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a]\nc: [*b,*b,*b]"), Fault::TooLarge);
+    }
+
+    #[test]
+    fn text_at_the_end_of_a_file_ends_as_it_is_written() {
+        assert_eq!(read("a: |\n  x"), json!({"a": "x"}));
+        assert_eq!(read("a: |\n  x\n"), json!({"a": "x\n"}));
     }
 
     #[test]

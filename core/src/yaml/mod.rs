@@ -10,7 +10,7 @@ mod load;
 pub mod scalar;
 
 pub use self::{
-    build::{Build, Values},
+    build::{Build, Entries, Values},
     load::{Loaded, load},
 };
 

@@ -71,12 +71,8 @@ fn number(text: &str, plain: &str) -> Scalar {
         Some(value) if u64::try_from(value).is_ok() && !plain.starts_with('+') => {
             u64::try_from(value).map_or(Scalar::Text, Scalar::Unsigned)
         }
-        // A decimal number that is too large is a float; one with a prefix is read as one all the same.
-        value => match float(plain) {
-            #[expect(clippy::cast_precision_loss, reason = "that is what JSON makes of it")]
-            Scalar::Text => value.map_or(Scalar::Text, |value| Scalar::Float(value as f64)),
-            found => found,
-        },
+        // A decimal number that is too large is a float; one with a prefix is a text.
+        _ => float(plain),
     }
 }
 
@@ -209,6 +205,7 @@ mod tests {
             ("-9223372036854775808", Int(i64::MIN)),
             ("18446744073709551616", Float(18_446_744_073_709_551_616.0)),
             ("0xFFFFFFFFFFFFFFFF", Unsigned(u64::MAX)),
+            ("0x1FFFFFFFFFFFFFFFFF", Text),
             ("<<", Text),
             ("=", Text),
             ("name", Text),

@@ -42,23 +42,32 @@ pub(super) fn check(
     if subject.hook.is_none() {
         return;
     }
-    let users = around.users(&subject.object);
-    if let Some(user) = users.first() {
-        let more = if users.len() > 1 { format!(" and {} more", users.len() - 1) } else { String::new() };
-        let object = &subject.object;
-        findings.push(
-            warn(
-                subject,
-                &HOOK_IN_USE,
-                "an object that is no hook refers to a hook object, which its hook-delete-policy deletes",
-                format!("{object} is a {} hook that gets deleted, but {user}{more} uses it", stage.phase),
-            )
-            .remedy(format!(
-                "make {object} an ordinary object with a low sync-wave, or give the hook a copy of its own"
-            ))
-            .on_annotation(hook_key(subject.meta)),
-        );
+    in_use(subject, stage, around, findings);
+}
+
+/// What ordinary objects use goes with the hook: the hook itself, or what its controller makes of it.
+fn in_use(subject: &Subject<'_>, stage: Stage, around: &mut dyn Surroundings, findings: &mut Vec<Finding>) {
+    let object = &subject.object;
+    let mut looked: Vec<(String, Vec<ObjectRef>)> = vec![(String::new(), around.users(object))];
+    if let Some(product) = &subject.product {
+        let along = format!(", and {} goes with it{}", product.object, product.condition);
+        looked.push((along, around.users(&product.object)));
     }
+    let Some((along, users)) = looked.into_iter().find(|(_, users)| !users.is_empty()) else { return };
+    let user = &users[0];
+    let more = if users.len() > 1 { format!(" and {} more", users.len() - 1) } else { String::new() };
+    let what = if along.is_empty() { "it" } else { "that" };
+    findings.push(
+        warn(
+            subject,
+            &HOOK_IN_USE,
+            "an object that is no hook refers to a hook object, or to what is made of it, which its hook-delete-policy \
+             deletes",
+            format!("{object} is a {} hook that gets deleted{along}, but {user}{more} uses {what}", stage.phase),
+        )
+        .remedy(format!("make {object} an ordinary object with a low sync-wave, or give the hook a copy of its own"))
+        .on_annotation(hook_key(subject.meta)),
+    );
 }
 
 enum Outcome {

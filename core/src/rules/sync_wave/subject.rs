@@ -4,7 +4,10 @@ use serde_json::value::RawValue;
 
 use crate::{
     argo::hook::{Hook, Stage},
-    needs::{self, Work},
+    needs::{
+        self, Work,
+        products::{self, Product},
+    },
     object::{ObjectMeta, ObjectRef},
 };
 
@@ -30,6 +33,8 @@ pub struct Subject<'a> {
     pub stage: Option<Stage>,
     /// What it refers to, or why that cannot be read.
     pub work: Result<Work, String>,
+    /// What its controller makes of it, and deletes with it.
+    pub product: Option<Product>,
     /// Where it was found.
     pub origin: Origin,
 }
@@ -39,7 +44,8 @@ impl<'a> Subject<'a> {
     pub fn new(object: ObjectRef, meta: &'a ObjectMeta, raw: &RawValue, origin: Origin) -> Self {
         let hook = Hook::of(meta);
         let work = needs::read(&object.kind, &object.namespace, raw).map_err(|error| error.to_string());
-        Self { hook, stage: Stage::of(meta), work, object, meta, origin }
+        let product = products::of(&object, raw);
+        Self { hook, stage: Stage::of(meta), work, product, object, meta, origin }
     }
 }
 
