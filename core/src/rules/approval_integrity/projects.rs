@@ -84,8 +84,7 @@ pub(super) fn check(cx: &Context<'_>, facts: &mut Facts, findings: &mut Vec<Find
     let Some(lifted) = lifted(cx, foreseen, &move_) else { return };
     let by_argocd = is_argocd(cx.inputs(), &cx.request.user.username);
     let why = match lacks_right(cx, facts, foreseen) {
-        Lack::Pending => return,
-        Lack::Nothing => return,
+        Lack::Pending | Lack::Nothing => return,
         Lack::Right { namespace, why } => (namespace, why),
     };
     let Move { from, to } = &move_;
@@ -138,8 +137,8 @@ fn unforeseen(cx: &Context<'_>, move_: &Move, findings: &mut Vec<Finding>) {
 fn lifted<'f>(cx: &Context<'_>, foreseen: &'f Foreseen, move_: &Move) -> Option<&'f Outcome> {
     let refused = foreseen.decision.outcomes.iter().find(|outcome| outcome.effect == Effect::Refused)?;
     let mode = |finding: &Finding, scopes: Scopes, user: &str| {
-        let moved = finding.clone().judged_in(scopes);
-        crate::decision::mode_of(&moved, cx.policy, cx.inventory, user, cx.now)
+        let elsewhere = finding.clone().judged_in(scopes);
+        crate::decision::mode_of(&elsewhere, cx.policy, cx.inventory, user, cx.now)
     };
     let is_refused = |user: &str, scopes: &dyn Fn(&Finding) -> Scopes| {
         foreseen.decision.outcomes.iter().map(|outcome| &outcome.finding).any(|finding| {
