@@ -27,8 +27,9 @@ use crate::telemetry::{Metrics, metrics::Refused};
 pub const MAX_BODY: usize = 8 << 20;
 /// What every connection may hold without asking: most reviews are smaller, and never wait for larger ones.
 const FREE: usize = 64 << 10;
-/// All that is larger shares this. While a body is judged it is still there, and what was decoded of it besides.
-const BUDGET: usize = 48 << 20;
+/// All that is larger shares this. While a body is judged it is still there, and what was decoded of it besides: up to eight
+/// times as much where it is made of small pieces.
+const BUDGET: usize = 16 << 20;
 /// The budget is counted in pieces of so many bytes.
 const PIECE: usize = 1 << 10;
 /// A body that takes up room and of which nothing comes for so long is given up.

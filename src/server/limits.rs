@@ -35,6 +35,6 @@ impl Limits {
     /// Those of the plain port: few have business there.
     #[must_use]
     pub fn of_plain_port() -> Self {
-        Self { connections: 128, fresh_per_peer: 64, ..Self::default() }
+        Self { connections: 512, ..Self::default() }
     }
 }
