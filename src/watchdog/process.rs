@@ -240,8 +240,8 @@ impl Parts {
             loop {
                 tokio::select! {
                     () = tokio::time::sleep_until(next) => break,
-                    changed = changes.changed() => {
-                        changed?;
+                    news = changes.changed() => {
+                        news?;
                         self.engine.reconfigure(self.settings.load());
                         self.counts.configured(&self.settings.load().digest);
                         break;
