@@ -15,6 +15,7 @@ fn child_that_its_parent_drops_takes_its_objects_along() {
     assert!(details.contains("argocd/root prunes it, and takes 4 objects along"), "{details}");
     assert!(details.contains("Namespace shop") && details.contains("PersistentVolumeClaim shop/data"), "{details}");
     assert!(found.contains(&"deny namespace-approval Namespace shop".to_owned()), "{found:#?}");
+    assert!(!trees.diff(&[]).out.contains("uid-"), "a made-up UID is shown");
     // It is told once, although its folder is gone as well.
     assert_eq!(found.iter().filter(|line| line.contains("diff/deleted Application")).count(), 1, "{found:#?}");
 }

@@ -23,12 +23,32 @@ fn ordinary_manifests_are_refused_nothing() {
     }
 }
 
-/// Checks that need a cluster which answers, or fails to.
-const ONLY_ON_ADMISSION: [&str; 4] = ["unseen", "not-read", "perhaps-later", "unknown-order"];
+/// Checks that need a cluster which answers, or fails to, and one that needs more than a thousand references.
+const NOT_PLANTED: [&str; 5] = ["unseen", "not-read", "perhaps-later", "unknown-order", "too-many-needs"];
+
+#[test]
+fn object_that_refers_to_more_than_anybody_judges_is_told() {
+    let references = |count: usize| {
+        (0..count).map(|number| format!("{{secretRef: {{name: s{number}}}}}")).collect::<Vec<_>>().join(", ")
+    };
+    let job = |count: usize| {
+        format!(
+            "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: j, namespace: shop, annotations: {{argocd.argoproj.io/hook: PreSync}}}}\nspec: {{activeDeadlineSeconds: 1, template: {{spec: {{containers: [{{name: c, envFrom: [{}]}}]}}}}}}\n",
+            references(count)
+        )
+    };
+    let said = |count: usize| {
+        let (found, problems) = findings(&[input("a.yaml", job(count))], &Beside::default());
+        assert!(problems.is_empty(), "{problems:#?}");
+        found.iter().map(|finding| finding.check.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(said(1000), [""; 0]);
+    assert_eq!(said(1001), ["too-many-needs"]);
+}
 
 #[test]
 fn every_kind_of_fault_is_found_at_its_line() {
-    let mut planted = BTreeSet::from(ONLY_ON_ADMISSION.map(str::to_owned));
+    let mut planted = BTreeSet::from(NOT_PLANTED.map(str::to_owned));
     for file in files("faults") {
         let text = fs::read_to_string(&file).unwrap();
         let (found, problems) = findings(&[input(&name(&file), text.clone())], &beside(&file));

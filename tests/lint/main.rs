@@ -9,6 +9,7 @@
 
 mod cases;
 mod corpus;
+mod incidents;
 mod outputs;
 mod problems;
 mod support;

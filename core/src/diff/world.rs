@@ -116,7 +116,8 @@ impl<'a> World<'a> {
     }
 }
 
-fn uid(object: &ObjectRef) -> String {
+/// The UID of an object that only the trees know.
+pub(super) fn uid(object: &ObjectRef) -> String {
     format!("uid-{}-{}", object.kind.kind, object.path())
 }
 
