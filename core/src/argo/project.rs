@@ -79,10 +79,7 @@ impl ProjectSpec {
         }
         let Body { spec } = serde_json::from_str(project).unwrap_or_default();
         // `namespace:name`, or a name in the destination's namespace, which the entry gives as a pattern.
-        let account = |account: Account| match account.default_service_account.contains(':') {
-            true => account.default_service_account,
-            false => format!("{}:{}", account.namespace, account.default_service_account),
-        };
+        let account = |account: Account| if account.default_service_account.contains(':') { account.default_service_account } else { format!("{}:{}", account.namespace, account.default_service_account) };
         let destination = |to: &super::Destination| Destinations {
             server: Pattern::new(&to.server),
             name: Pattern::new(&to.name),

@@ -67,7 +67,7 @@ impl Inventory {
         let lost = |app: &&App| app.never_compared && app.terminating.is_none() && !self.is_served(&app.namespace);
         let mut found: Vec<&App> = self.wanting_unknown().filter_map(|id| self.app(id)).filter(lost).collect();
         found.sort_by_key(|app| app.path());
-        found.into_iter().map(|app| not_served(app)).collect()
+        found.into_iter().map(not_served).collect()
     }
 
     /// Applications that two Argo CDs take for the same one, because both have that name and no installation ids tell them
