@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(freshness.stale(), None, "nothing was listed yet");
         freshness.heard(Watch::Applications);
         freshness.heard(Watch::Namespaces);
-        tokio::time::advance(AFTER - Duration::from_millis(1)).await;
+        tokio::time::advance(AFTER.saturating_sub(Duration::from_millis(1))).await;
         assert_eq!(freshness.stale(), None);
         freshness.heard(Watch::Namespaces);
         freshness.fails(Watch::Applications, "refused");

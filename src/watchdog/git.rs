@@ -92,21 +92,33 @@ impl Git {
     }
 
     /// What git needs to do alone: nothing is fetched that is missing.
+    ///
+    /// # Errors
+    /// When git cannot be started, or does not end in time.
     pub async fn offline(&self, arguments: &[&str]) -> anyhow::Result<Ended> {
         self.run(arguments, &[], "none", PATIENCE).await
     }
 
     /// The same with something on standard input.
+    ///
+    /// # Errors
+    /// When git cannot be started, or does not end in time.
     pub async fn offline_with(&self, arguments: &[&str], input: &[u8]) -> anyhow::Result<Ended> {
         self.run(arguments, input, "none", PATIENCE).await
     }
 
     /// What may speak to the remote, within a time.
+    ///
+    /// # Errors
+    /// When git cannot be started, or does not end in time.
     pub async fn online(&self, arguments: &[&str], input: &[u8], patience: Duration) -> anyhow::Result<Ended> {
         self.run(arguments, input, &self.protocols, patience).await
     }
 
     /// A fetch.
+    ///
+    /// # Errors
+    /// When git cannot be started, or does not end in time.
     pub async fn fetch(&self, arguments: &[&str]) -> anyhow::Result<Ended> {
         self.online(arguments, &[], FETCH_PATIENCE).await
     }
@@ -160,6 +172,9 @@ impl Git {
     }
 
     /// Runs git and gives what it printed.
+    ///
+    /// # Errors
+    /// When git cannot be started, does not end in time, or fails.
     pub async fn text(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let ended = self.offline(arguments).await?;
         Ok(String::from_utf8_lossy(&ended.checked(arguments)?).trim_end().to_owned())
@@ -168,6 +183,9 @@ impl Git {
 
 impl Ended {
     /// What was printed, if it went well.
+    ///
+    /// # Errors
+    /// When git failed: with what it complained of.
     pub fn checked(self, arguments: &[&str]) -> anyhow::Result<Vec<u8>> {
         match self.code {
             Some(0) => Ok(self.out),

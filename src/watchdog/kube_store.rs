@@ -124,16 +124,16 @@ impl Store for KubeStore {
     }
 
     async fn write_repository(&self, kept: &KeptRepository) -> anyhow::Result<()> {
-        let found = match self.repositories.get_opt(&kept.name).await.map_err(|error| failed(&error))? {
-            Some(found) => found,
-            None => {
-                let new = WatchedRepository {
-                    metadata: ObjectMeta { name: Some(kept.name.clone()), ..ObjectMeta::default() },
-                    spec: kept.spec.clone(),
-                    status: None,
-                };
-                self.repositories.create(&PostParams::default(), &new).await.map_err(|error| failed(&error))?
-            }
+        let found = self.repositories.get_opt(&kept.name).await.map_err(|error| failed(&error))?;
+        let found = if let Some(found) = found {
+            found
+        } else {
+            let new = WatchedRepository {
+                metadata: ObjectMeta { name: Some(kept.name.clone()), ..ObjectMeta::default() },
+                spec: kept.spec.clone(),
+                status: None,
+            };
+            self.repositories.create(&PostParams::default(), &new).await.map_err(|error| failed(&error))?
         };
         let changed = WatchedRepository { status: Some(kept.status.clone()), ..found };
         let written = self.repositories.replace_status(&kept.name, &PostParams::default(), &changed).await;

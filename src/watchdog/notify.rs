@@ -127,7 +127,7 @@ mod tests {
     async fn take(listener: &TcpListener, answer: &str) -> String {
         let (mut stream, _) = listener.accept().await.unwrap();
         let mut request = String::new();
-        while !request.contains("}") {
+        while !request.contains('}') {
             let mut part = vec![0; 4096];
             let read = stream.read(&mut part).await.unwrap();
             request.push_str(&String::from_utf8_lossy(&part[..read]));

@@ -206,8 +206,8 @@ impl Remote {
         let sparse = git.text(&["rev-parse", "--git-path", "info/sparse-checkout"]).await?;
         let sparse = folder.join(sparse);
         fs::create_dir_all(sparse.parent().unwrap_or(folder)).await?;
-        let patterns: String = paths.iter().map(|path| format!("/{}\n", escaped(path))).collect();
-        fs::write(&sparse, patterns).await?;
+        let patterns: Vec<String> = paths.iter().map(|path| format!("/{}\n", escaped(path))).collect();
+        fs::write(&sparse, patterns.concat()).await?;
         let name = format!("user.name={}", identity.name);
         let email = format!("user.email={}", identity.email);
         let base = ["-c", "core.sparseCheckout=true", "-c", name.as_str(), "-c", email.as_str()];

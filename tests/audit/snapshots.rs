@@ -247,15 +247,15 @@ fn plan_folds_long_lists_and_draws_each_object_once() {
         stdout(&guard(&[&arguments, more].concat()))
     };
     let tree = |text: &str| text.lines().filter(|line| line.contains("─ ")).map(str::to_owned).collect::<Vec<_>>();
-    let (folded, whole) = (plan(&[]), plan(&["--all"]));
-    let (short, long) = (tree(&folded), tree(&whole));
-    assert_eq!((short.len(), long.len()), (21, 60), "{folded}");
+    let (brief, whole) = (plan(&[]), plan(&["--all"]));
+    let (short, long) = (tree(&brief), tree(&whole));
+    assert_eq!((short.len(), long.len()), (21, 60), "{brief}");
     assert_eq!(short[20], "└─ … 40 more, --all shows them");
     for name in &maps {
         assert_eq!(long.iter().filter(|line| line.contains(name.as_str())).count(), 1, "{name}");
     }
     for name in &maps[55..] {
-        assert!(short.iter().any(|line| line.contains(name.as_str())), "{name} is contested and not shown: {folded}");
+        assert!(short.iter().any(|line| line.contains(name.as_str())), "{name} is contested and not shown: {brief}");
     }
 }
 
@@ -282,8 +282,8 @@ fn plan_draws_large_and_deep_trees() {
         let arguments = ["plan", "app", "app-0000", "--snapshot", snapshot.to_str().unwrap(), "--now", NOW];
         stdout(&guard(&[&arguments, more].concat()))
     };
-    let (folded, whole) = (plan(&[]), plan(&["--all"]));
-    assert!(folded.contains("… 1 below, --all shows them"), "{}", &folded[..folded.len().min(4000)]);
+    let (brief, whole) = (plan(&[]), plan(&["--all"]));
+    assert!(brief.contains("… 1 below, --all shows them"), "{}", &brief[..brief.len().min(4000)]);
     assert!(whole.lines().filter(|line| line.contains("Application argocd/app-")).count() >= number);
     assert!(whole.lines().all(|line| line.chars().count() < 400), "a line runs out of sight");
 }

@@ -96,7 +96,7 @@ fn key_that_is_there_twice_counts_as_argo_cd_counts_it() {
     assert!(said.out.contains("stdin:6:3: warning[manifest/duplicate-key]"), "{}", said.out);
     assert!(said.out.contains("the key `a` is there twice; Argo CD takes the last one"), "{}", said.out);
     // The last annotation is the one that is judged.
-    let hook = format!("{BAD}").replace(
+    let hook = BAD.replace(
         "argocd.argoproj.io/hook: presync",
         "argocd.argoproj.io/hook: presync, argocd.argoproj.io/hook: PreSync",
     );

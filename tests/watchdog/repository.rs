@@ -130,7 +130,7 @@ async fn revert_of_the_merge_that_brought_a_commit_is_found() {
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(reverts(&brought).await, [revert.clone()]);
+    assert_eq!(reverts(&brought).await, std::slice::from_ref(&revert));
     assert!(reverts(&before).await.is_empty(), "that one was there before the merge");
 }
 

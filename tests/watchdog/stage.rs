@@ -40,7 +40,6 @@ pub struct Stage {
     pub seen: Arc<Mutex<Seen>>,
     pub engine: Engine<&'static Memory>,
     pub settings: Arc<Settings>,
-    pub url: String,
     pub now: Timestamp,
 }
 
@@ -63,7 +62,7 @@ impl Stage {
         let memory: &'static Memory = Box::leak(Box::default());
         let seen = Arc::new(Mutex::new(Seen::default()));
         let engine = Engine::new(memory, seen.clone(), settings.clone(), folder.path().join("cache"));
-        Self { folder, memory, seen, engine, settings, url: url.to_owned(), now: epoch() }
+        Self { folder, memory, seen, engine, settings, now: epoch() }
     }
 
     /// The server's repository.

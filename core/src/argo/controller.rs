@@ -94,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    fn read(container: Value) -> Controller {
+    fn read(container: &Value) -> Controller {
         let meta =
             ObjectMeta { labels: [(COMPONENT.0.to_owned(), COMPONENT.1.to_owned())].into(), ..ObjectMeta::default() };
         let workload = json!({"spec": {"template": {"spec": {"serviceAccountName": "gitops-argocd-application-controller",
@@ -105,18 +105,18 @@ mod tests {
     #[test]
     fn account_and_namespaces_are_read_from_the_template_of_its_pods() {
         let said = |text: &str| Setting::Said(text.to_owned());
-        let variable = |entry: Value| read(json!({"env": [entry]})).namespaces;
-        assert_eq!(read(json!({})).account, "gitops-argocd-application-controller");
-        assert_eq!(read(json!({"args": ["x", "--application-namespaces", "a,b"]})).namespaces, said("a,b"));
-        assert_eq!(read(json!({"command": ["x", "--application-namespaces=team-*"]})).namespaces, said("team-*"));
-        assert_eq!(read(json!({"args": ["--other"]})).namespaces, Setting::Unsaid);
+        let variable = |entry: Value| read(&json!({"env": [entry]})).namespaces;
+        assert_eq!(read(&json!({})).account, "gitops-argocd-application-controller");
+        assert_eq!(read(&json!({"args": ["x", "--application-namespaces", "a,b"]})).namespaces, said("a,b"));
+        assert_eq!(read(&json!({"command": ["x", "--application-namespaces=team-*"]})).namespaces, said("team-*"));
+        assert_eq!(read(&json!({"args": ["--other"]})).namespaces, Setting::Unsaid);
         let name = "ARGOCD_APPLICATION_NAMESPACES";
         assert_eq!(variable(json!({"name": name, "value": "c"})), said("c"));
         let from = |name: &str, key: &str| json!({"configMapKeyRef": {"name": name, "key": key, "optional": true}});
         let usual = from("argocd-cmd-params-cm", "application.namespaces");
         assert_eq!(variable(json!({"name": name, "valueFrom": usual})), Setting::Unsaid);
         assert_eq!(variable(json!({"name": name, "valueFrom": from("mine", "k")})), Setting::Elsewhere);
-        let both = read(json!({"args": ["--application-namespaces=a"], "env": [{"name": name, "value": "b"}]}));
+        let both = read(&json!({"args": ["--application-namespaces=a"], "env": [{"name": name, "value": "b"}]}));
         assert_eq!(both.namespaces, said("a"), "a flag counts before a variable");
     }
 

@@ -79,7 +79,13 @@ impl ProjectSpec {
         }
         let Body { spec } = serde_json::from_str(project).unwrap_or_default();
         // `namespace:name`, or a name in the destination's namespace, which the entry gives as a pattern.
-        let account = |account: Account| if account.default_service_account.contains(':') { account.default_service_account } else { format!("{}:{}", account.namespace, account.default_service_account) };
+        let account = |account: Account| {
+            if account.default_service_account.contains(':') {
+                account.default_service_account
+            } else {
+                format!("{}:{}", account.namespace, account.default_service_account)
+            }
+        };
         let destination = |to: &super::Destination| Destinations {
             server: Pattern::new(&to.server),
             name: Pattern::new(&to.name),
@@ -146,14 +152,14 @@ mod tests {
 
     const HERE: [&str; 2] = ["https://kubernetes.default.svc", "in-cluster"];
 
-    fn spec(spec: Value) -> ProjectSpec {
+    fn spec(spec: &Value) -> ProjectSpec {
         ProjectSpec::read(&json!({"spec": spec}).to_string())
     }
 
     #[test]
     fn destination_is_permitted_where_one_entry_matches_and_none_forbids() {
         let to = |destinations: Value, namespace: &str| {
-            spec(json!({"destinations": destinations})).permits_destination(&HERE, namespace)
+            spec(&json!({"destinations": destinations})).permits_destination(&HERE, namespace)
         };
         assert!(to(json!([{"server": "*", "namespace": "*"}]), "a"));
         assert!(to(json!([{"name": "in-cluster", "namespace": "team-*"}]), "team-a"));
@@ -169,12 +175,12 @@ mod tests {
 
     #[test]
     fn source_namespaces_and_cluster_kinds_are_permitted_by_name_only() {
-        let project = spec(json!({"sourceNamespaces": ["team-*", "/^x$/"],
+        let project = spec(&json!({"sourceNamespaces": ["team-*", "/^x$/"],
             "clusterResourceWhitelist": [{"group": "", "kind": "Namespace"}]}));
         assert!(project.permits_source("team-a") && project.permits_source("x") && !project.permits_source("evil"));
         assert!(project.permits_cluster_scoped(&GroupKind::new("", "Namespace")));
         assert!(!project.permits_cluster_scoped(&GroupKind::new("rbac.authorization.k8s.io", "ClusterRole")));
-        assert!(!spec(json!({})).permits_source("team-a"));
+        assert!(!spec(&json!({})).permits_source("team-a"));
         assert!(!ProjectSpec::read("7").permits_source("team-a"));
     }
 }

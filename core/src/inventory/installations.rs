@@ -224,7 +224,9 @@ impl Installations {
     /// Whether a ServiceAccount is that of an application controller which lives in its own namespace. Where no workload is
     /// seen, by the name it usually has.
     pub fn is_controller(&self, namespace: &str, account: &str) -> bool {
-        if let Some(seen) = self.found.get(namespace).filter(|installation| !installation.controllers.is_empty()) { seen.controllers.values().any(|controller| controller.account == account) } else {
+        if let Some(seen) = self.found.get(namespace).filter(|installation| !installation.controllers.is_empty()) {
+            seen.controllers.values().any(|controller| controller.account == account)
+        } else {
             let before = account.strip_suffix(USUAL_ACCOUNT);
             self.is_home(namespace) && before.is_some_and(|name| name.is_empty() || name.ends_with('-'))
         }

@@ -99,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    fn product(group: &str, kind: &str, spec: Value) -> Option<(String, bool)> {
+    fn product(group: &str, kind: &str, spec: &Value) -> Option<(String, bool)> {
         let raw = RawValue::from_string(json!({"spec": spec}).to_string()).unwrap();
         of(&ObjectRef::new(group, kind, "shop", "own"), &raw)
             .map(|product| (product.object.to_string(), product.condition.is_empty()))
@@ -108,15 +108,15 @@ mod tests {
     #[test]
     fn product_has_the_name_that_its_kind_gives_it() {
         let secret = |name: &str| Some((format!("Secret shop/{name}"), true));
-        assert_eq!(product("external-secrets.io", "ExternalSecret", json!({})), secret("own"));
-        assert_eq!(product("external-secrets.io", "ExternalSecret", json!({"target": {"name": "a"}})), secret("a"));
-        assert_eq!(product("bitnami.com", "SealedSecret", json!({})), secret("own"));
-        assert_eq!(product("kafka.strimzi.io", "KafkaUser", json!({})), secret("own"));
+        assert_eq!(product("external-secrets.io", "ExternalSecret", &json!({})), secret("own"));
+        assert_eq!(product("external-secrets.io", "ExternalSecret", &json!({"target": {"name": "a"}})), secret("a"));
+        assert_eq!(product("bitnami.com", "SealedSecret", &json!({})), secret("own"));
+        assert_eq!(product("kafka.strimzi.io", "KafkaUser", &json!({})), secret("own"));
         assert_eq!(
-            product("secrets.hashicorp.com", "VaultStaticSecret", json!({"destination": {"name": "a"}})),
+            product("secrets.hashicorp.com", "VaultStaticSecret", &json!({"destination": {"name": "a"}})),
             secret("a")
         );
-        let certificate = product("cert-manager.io", "Certificate", json!({"secretName": "tls"}));
+        let certificate = product("cert-manager.io", "Certificate", &json!({"secretName": "tls"}));
         assert_eq!(certificate, Some(("Secret shop/tls".to_owned(), false)));
     }
 
@@ -124,12 +124,12 @@ mod tests {
     fn what_outlives_its_producer_is_no_product() {
         for policy in ["Orphan", "Merge", "None"] {
             let spec = json!({"target": {"creationPolicy": policy}});
-            assert_eq!(product("external-secrets.io", "ExternalSecret", spec), None, "{policy}");
+            assert_eq!(product("external-secrets.io", "ExternalSecret", &spec), None, "{policy}");
         }
         let loose = json!({"template": {"metadata": {"annotations": {"sealedsecrets.bitnami.com/skip-set-owner-references": "true"}}}});
-        assert_eq!(product("bitnami.com", "SealedSecret", loose), None);
-        assert_eq!(product("apps", "Deployment", json!({})), None);
-        assert_eq!(product("external-secrets.io", "ClusterExternalSecret", json!({})), None);
+        assert_eq!(product("bitnami.com", "SealedSecret", &loose), None);
+        assert_eq!(product("apps", "Deployment", &json!({})), None);
+        assert_eq!(product("external-secrets.io", "ClusterExternalSecret", &json!({})), None);
     }
 
     #[test]

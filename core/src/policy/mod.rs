@@ -171,7 +171,11 @@ impl Policy {
         }
         let namespaces =
             schema::Match { namespaces: spec.argocd.application_namespaces.clone(), ..schema::Match::default() };
-        let application_namespaces = if namespaces.namespaces.is_empty() { Matcher::everything() } else { Matcher::new(&namespaces, "spec.argocd.applicationNamespaces")? };
+        let application_namespaces = if namespaces.namespaces.is_empty() {
+            Matcher::everything()
+        } else {
+            Matcher::new(&namespaces, "spec.argocd.applicationNamespaces")?
+        };
         let argocd_users = argocd_users(&spec);
         let ceiling = Mode::Enforce;
         Ok(Self { spec, max_ttl, ceiling, overrides, exemptions, application_namespaces, argocd_users })

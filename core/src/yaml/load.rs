@@ -361,8 +361,8 @@ mod tests {
         assert_eq!(loaded.node, Some(json!({"a": {"c": 2}, "b": 2})));
         let places: Vec<_> = loaded.duplicates.iter().map(|it| (it.key.as_str(), it.place.line)).collect();
         assert_eq!(places, [("c", 3), ("a", 3)]);
-        let many: String = (0..20).map(|number| format!("k{}: 1\n", number % 19)).collect();
-        assert_eq!(load(&many, &Values, LIMITS).unwrap().duplicates.len(), 1);
+        let many: Vec<String> = (0..20).map(|number| format!("k{}: 1\n", number % 19)).collect();
+        assert_eq!(load(&many.concat(), &Values, LIMITS).unwrap().duplicates.len(), 1);
         // What is merged over is no second key.
         let merged = load("x: &x {a: 1}\ny: {a: 2, <<: *x}\n", &Values, LIMITS).unwrap();
         assert!(merged.duplicates.is_empty());
@@ -405,8 +405,8 @@ mod tests {
     #[test]
     fn depth_and_aliases_have_limits() {
         assert_eq!(fault(&"[".repeat(30)), Fault::TooLarge);
-        let deep: String = (0..30).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
-        assert_eq!(fault(&deep), Fault::TooLarge);
+        let deep: Vec<String> = (0..30).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
+        assert_eq!(fault(&deep.concat()), Fault::TooLarge);
         assert_eq!(fault("a: &a [1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a]\nc: [*b,*b,*b]"), Fault::TooLarge);
     }
 

@@ -111,12 +111,15 @@ fn what_takes_protection_away_is_judged_by_the_request_alone() {
     let old = app("old", &["ConfigMap target/c"]);
     let change = |new: &Value| request("UPDATE", "alice", Some(new), Some(&old));
     let emptied = with(old.clone(), "/status/resources", json!([]));
-    refused(&late(&[old.clone()], &strict(), &change(&emptied)), &["shared-update/hidden"]);
+    refused(&late(std::slice::from_ref(&old), &strict(), &change(&emptied)), &["shared-update/hidden"]);
     let moved = with(old.clone(), "/spec/project", "sandbox");
     let mild = policy(json!({"rules": {"sharedClaim": {"mode": "enforce"}},
         "overrides": [{"match": {"projects": ["sandbox"]}, "modes": {"sharedClaim": "audit"}}]}));
-    refused(&late(&[old.clone()], &mild, &change(&moved)), &["exempting-project", "into sandbox"]);
-    assert!(late(&[old.clone()], &strict(), &change(&moved)).allowed, "no line of the policy tells projects apart");
+    refused(&late(std::slice::from_ref(&old), &mild, &change(&moved)), &["exempting-project", "into sandbox"]);
+    assert!(
+        late(std::slice::from_ref(&old), &strict(), &change(&moved)).allowed,
+        "no line of the policy tells projects apart"
+    );
     let route = json!({"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": "v1alpha1.argoproj.io"},
         "spec": {"group": "argoproj.io", "service": {"namespace": "evil", "name": "api"}}});
     refused(&late(&[], &strict(), &request("CREATE", "alice", Some(&route), None)), &["control-plane/route"]);

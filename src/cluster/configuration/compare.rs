@@ -59,7 +59,7 @@ fn compare(
         ("namespaceSelector", &wanted.namespace_selector, &entry.namespace_selector),
         ("objectSelector", &wanted.object_selector, &entry.object_selector),
     ] {
-        if !selects_everything(now) && before != now {
+        if !selects_everything(now.as_ref()) && before != now {
             fault(Fault::Narrower, format!("has another {field}"));
         }
     }
@@ -76,8 +76,8 @@ fn compare(
     }
 }
 
-fn selects_everything(selector: &Option<LabelSelector>) -> bool {
-    selector.as_ref().is_none_or(|selector| {
+fn selects_everything(selector: Option<&LabelSelector>) -> bool {
+    selector.is_none_or(|selector| {
         selector.match_labels.as_ref().is_none_or(std::collections::BTreeMap::is_empty)
             && selector.match_expressions.as_ref().is_none_or(Vec::is_empty)
     })
@@ -92,10 +92,10 @@ fn not_asked<'a>(wanted: impl Iterator<Item = &'a RuleWithOperations>, entry: &V
                 for version in each(&rule.api_versions) {
                     for resource in each(&rule.resources) {
                         let asked = entry.rules.iter().flatten().any(|live| {
-                            holds(&live.operations, &operation)
-                                && holds(&live.api_groups, &group)
-                                && holds(&live.api_versions, &version)
-                                && holds_resource(&live.resources, &resource)
+                            holds(live.operations.as_ref(), &operation)
+                                && holds(live.api_groups.as_ref(), &group)
+                                && holds(live.api_versions.as_ref(), &version)
+                                && holds_resource(live.resources.as_ref(), &resource)
                                 && live
                                     .scope
                                     .as_deref()
@@ -112,13 +112,13 @@ fn not_asked<'a>(wanted: impl Iterator<Item = &'a RuleWithOperations>, entry: &V
     None
 }
 
-fn holds(values: &Option<Vec<String>>, wanted: &str) -> bool {
-    values.iter().flatten().any(|value| value == "*" || value == wanted)
+fn holds(values: Option<&Vec<String>>, wanted: &str) -> bool {
+    values.into_iter().flatten().any(|value| value == "*" || value == wanted)
 }
 
 /// A star alone leaves subresources out.
-fn holds_resource(values: &Option<Vec<String>>, wanted: &str) -> bool {
-    values.iter().flatten().any(|value| {
+fn holds_resource(values: Option<&Vec<String>>, wanted: &str) -> bool {
+    values.into_iter().flatten().any(|value| {
         value == wanted
             || value == "*/*"
             || match wanted.split_once('/') {
@@ -188,10 +188,10 @@ fn trusts(entry: &WebhookClientConfig, chain: &[CertificateDer<'static>]) -> Res
     let name = ServerName::try_from(name).map_err(|error| error.to_string())?;
     let Some((own, between)) = chain.split_first() else { return Err("none is served".to_owned()) };
     let provider = rustls::crypto::ring::default_provider();
-    let verifier = WebPkiServerVerifier::builder_with_provider(roots.into(), provider.into())
+    let judge = WebPkiServerVerifier::builder_with_provider(roots.into(), provider.into())
         .build()
         .map_err(|error| error.to_string())?;
-    let verified = verifier.verify_server_cert(own, between, &name, &[], UnixTime::now());
+    let verified = judge.verify_server_cert(own, between, &name, &[], UnixTime::now());
     verified.map(drop).map_err(|error| error.to_string())
 }
 

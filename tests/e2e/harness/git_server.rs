@@ -183,9 +183,9 @@ async fn answer(
         .spawn()?;
     let mut stdin = child.stdin.take().context("no standard input")?;
     let feed = async move { stdin.write_all(&body).await };
-    let (fed, output) = tokio::join!(feed, child.wait_with_output());
+    let (sent, output) = tokio::join!(feed, child.wait_with_output());
     let output = output?.stdout;
-    let _ = fed;
+    let _ = sent;
     let end = output.windows(4).position(|bytes| bytes == b"\r\n\r\n").context("no headers")?;
     let mut answer = Response::builder();
     for line in String::from_utf8_lossy(&output[..end]).lines() {

@@ -176,12 +176,11 @@ fn lacks_right(cx: &Context<'_>, facts: &mut Facts, foreseen: &Foreseen) -> Lack
     let mut lack = Lack::Nothing;
     for (namespace, right) in rights {
         match right {
-            Right::Held => {}
             Right::Pending => return Lack::Pending,
             Right::Missing(why) if matches!(lack, Lack::Nothing) => {
                 lack = Lack::Right { namespace: namespace.clone(), why };
             }
-            Right::Missing(_) => {}
+            Right::Held | Right::Missing(_) => {}
         }
     }
     lack

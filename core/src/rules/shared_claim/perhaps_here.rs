@@ -23,7 +23,11 @@ fn finding(cx: &Context<'_>, deletion: &Deletion, perhaps: &PerhapsHere, app: &A
         1 => item.label(),
         count => format!("{} and {} more", item.label(), count - 1),
     };
-    let detail = if app.cluster == perhaps.cluster { format!("{path} claims {what} if {cluster}, where it deploys to, is this cluster") } else { format!("{path} claims {what} if {cluster}, where this deploys to, is this cluster") };
+    let detail = if app.cluster == perhaps.cluster {
+        format!("{path} claims {what} if {cluster}, where it deploys to, is this cluster")
+    } else {
+        format!("{path} claims {what} if {cluster}, where this deploys to, is this cluster")
+    };
     let object = item.object.clone().unwrap_or_else(|| super::unnamed(item));
     Finding::new(
         &PERHAPS_HERE,

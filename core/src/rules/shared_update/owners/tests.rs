@@ -146,7 +146,10 @@ fn namespaces_and_the_kinds_of_argo_cd_are_asked_after_whoever_claims_them() {
         (object(ARGO, "ApplicationSet", "argocd", "set"), absent()),
         (object(ARGO, "AppProject", "argocd", "prod"), absent()),
     ] {
-        refuses(&world().judge(&update("ops", &object, &owned(&object, &[reference.clone()]))), &["does not exist"]);
+        refuses(
+            &world().judge(&update("ops", &object, &owned(&object, std::slice::from_ref(&reference)))),
+            &["does not exist"],
+        );
         refuses(&world().judge(&create("ops", &owned(&object, &[reference]))), &["does not exist"]);
     }
 }
@@ -168,7 +171,7 @@ fn namespace_is_judged_by_the_mode_of_this_rule_and_the_rest_by_that_of_shared_c
 fn applicationset_makes_and_adopts_its_applications() {
     let application = object(ARGO, "Application", "argocd", "made");
     let set = owner(ARGO, "ApplicationSet", "set", "set-uid");
-    passes(&world().judge(&create(SET_CONTROLLER, &owned(&application, &[set.clone()]))));
+    passes(&world().judge(&create(SET_CONTROLLER, &owned(&application, std::slice::from_ref(&set)))));
     passes(&world().judge(&update(SET_CONTROLLER, &application, &owned(&application, &[set]))));
     let wrong = owner(ARGO, "ApplicationSet", "set", "another-uid");
     refuses(&world().judge(&update("ops", &application, &owned(&application, &[wrong]))), &["is another one now"]);
