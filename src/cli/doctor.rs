@@ -207,7 +207,7 @@ async fn refusal(client: &Client, canary: &str) -> Check {
     let parameters = DeleteParams { dry_run: true, ..DeleteParams::default() };
     let (healthy, detail) = match Api::<Namespace>::all(client.clone()).delete(canary, &parameters).await {
         Ok(_) => (false, format!("{tried} was admitted: the guard was not asked, or its policy lets it pass")),
-        Err(kube::Error::Api(status)) if status.message.contains("cascade-guard refuses") => {
+        Err(kube::Error::Api(status)) if status.message.contains("cascade-guard denied") => {
             (true, format!("{tried} was refused by the guard"))
         }
         Err(kube::Error::Api(status)) if status.message.contains("failed calling webhook") => {
