@@ -2,21 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::plan::{Inputs, Item, Plan};
+use super::plan::{Inputs, Item, PerhapsHere, Plan};
 use crate::inventory::{AppId, ClusterId, LOCAL};
-
-/// What an Application claims of a plan, if a cluster that nobody can resolve is the guard's own.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PerhapsHere {
-    /// The Application.
-    pub claimant: AppId,
-    /// The cluster that would have to be the guard's own: that of the claimant, or that of the Application that goes.
-    pub cluster: ClusterId,
-    /// Where one of the objects stands in the plan: itself, or the Namespace that takes it along.
-    pub place: usize,
-    /// How many there are.
-    pub count: usize,
-}
 
 /// Who may claim what of a plan, in the order of the plan. Work is linear in the plan or in the claims on such clusters,
 /// whichever is less.

@@ -5,7 +5,6 @@ use std::{
     sync::Arc,
 };
 
-use super::perhaps_here::PerhapsHere;
 use crate::{
     facts::{Facts, Reading},
     inventory::{App, AppId, BuildKeyHasher, ClusterId, Inventory, Key, LOCAL},
@@ -211,6 +210,19 @@ impl Leaving {
         self.perhaps.insert(id);
         self.surely.insert(id);
     }
+}
+
+/// What an Application claims of a plan, if a cluster that nobody can resolve is the guard's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PerhapsHere {
+    /// The Application.
+    pub claimant: AppId,
+    /// The cluster that would have to be the guard's own: that of the claimant, or that of the Application that goes.
+    pub cluster: ClusterId,
+    /// Where one of the objects stands in the plan: itself, or the Namespace that takes it along.
+    pub place: usize,
+    /// How many there are.
+    pub count: usize,
 }
 
 /// Everything one DELETE takes with it.
