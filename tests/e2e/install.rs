@@ -49,7 +49,7 @@ async fn guard_may_read_what_it_judges_by_and_change_nothing(world: &World) -> R
         ("watch", "", "configmaps=argocd-cmd-params-cm"),
         ("watch", "apps", "statefulsets"),
         ("watch", "apps", "deployments"),
-        ("patch", "cascade-guard.io", "guardpolicies/status"),
+        ("patch", "cascade-guard.io", "guardpolicies/status=default"),
         ("create", "authorization.k8s.io", "subjectaccessreviews"),
         ("list", "", "pods"),
         ("list", rbac, "rolebindings"),

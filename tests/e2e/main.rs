@@ -16,6 +16,7 @@ mod hooks;
 mod incidents;
 mod install;
 mod installations;
+mod lists_that_change;
 mod live;
 mod matching;
 mod outage;
@@ -43,6 +44,7 @@ fn main() -> anyhow::Result<ExitCode> {
         approval_paths::tests(),
         ways_out::tests(),
         deletes::tests(),
+        lists_that_change::tests(),
         commands::tests(),
         matching::tests(),
         powers::tests(),

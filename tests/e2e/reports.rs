@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     harness::{
-        argo::{Application, CASCADE, applications, entry, gone},
+        argo::{Application, CASCADE, applications_by, entry, gone},
         guard::Guard,
         manifests,
         wait::eventually,
@@ -135,7 +135,8 @@ async fn life_of_reports(world: &World) -> Result<()> {
     // One Application lets go of the Role: nothing is left to report in that Namespace.
     for name in ["reported-a", "reported-b"] {
         let patch = serde_json::json!({"status": {"resources": []}, "metadata": {"finalizers": null}});
-        applications(world).patch(name, &kube::api::PatchParams::default(), &kube::api::Patch::Merge(patch)).await?;
+        let argocd = applications_by(world.argocd.clone());
+        argocd.patch(name, &kube::api::PatchParams::default(), &kube::api::Patch::Merge(patch)).await?;
     }
     gone(&theirs, "cascade-guard").await?;
     ensure!(theirs.get_opt("theirs").await?.is_some(), "the report of another was removed");

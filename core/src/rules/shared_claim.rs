@@ -55,7 +55,7 @@ impl Rule for SharedClaim {
         burst::check(cx, deletion, &mut unwanted);
         wanted_by_another_set(cx, deletion, &mut unwanted);
         findings.extend(unwanted.into_iter().map(|finding| in_its_own_scopes(deletion, finding)));
-        perhaps_here::check(cx, deletion, findings);
+        perhaps_here::check(cx, facts, deletion, findings);
         too_large(deletion, findings);
         unreadable(cx, deletion, findings);
         stale::check(cx, deletion, findings);

@@ -3,33 +3,43 @@
 use crate::{
     catalog::shared_claim::PERHAPS_HERE,
     decision::{Finding, Severity},
-    deletion::{Deletion, PerhapsHere},
+    deletion::{Deletion, PerhapsHere, find_name},
+    facts::Facts,
     inventory::{App, gaps::resolve},
     rules::Context,
 };
 
-pub(super) fn check(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<Finding>) {
+pub(super) fn check(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, findings: &mut Vec<Finding>) {
     for perhaps in &deletion.plan.perhaps_here {
         if let Some(app) = cx.inventory.app(perhaps.claimant) {
-            findings.push(finding(cx, deletion, perhaps, app));
+            findings.extend(finding(cx, facts, deletion, perhaps, app));
         }
     }
 }
 
-fn finding(cx: &Context<'_>, deletion: &Deletion, perhaps: &PerhapsHere, app: &App) -> Finding {
+/// `None` while it is being found out what the object is called.
+fn finding(
+    cx: &Context<'_>,
+    facts: &mut Facts,
+    deletion: &Deletion,
+    perhaps: &PerhapsHere,
+    app: &App,
+) -> Option<Finding> {
     let item = &deletion.plan.items[perhaps.place];
     let (path, cluster) = (app.path(), cx.inventory.cluster_name(perhaps.cluster));
+    let named = find_name(cx.inputs(), facts, &deletion.plan, item)?.ok();
+    let label = named.as_ref().map_or_else(|| item.label(), ToString::to_string);
     let what = match perhaps.count {
-        1 => item.label(),
-        count => format!("{} and {} more", item.label(), count - 1),
+        1 => label,
+        count => format!("{label} and {} more", count - 1),
     };
     let detail = if app.cluster == perhaps.cluster {
         format!("{path} claims {what} if {cluster}, where it deploys to, is this cluster")
     } else {
         format!("{path} claims {what} if {cluster}, where this deploys to, is this cluster")
     };
-    let object = item.object.clone().unwrap_or_else(|| super::unnamed(item));
-    Finding::new(
+    let object = named.unwrap_or_else(|| super::unnamed(item));
+    let finding = Finding::new(
         &PERHAPS_HERE,
         Severity::Warn,
         object,
@@ -38,5 +48,6 @@ fn finding(cx: &Context<'_>, deletion: &Deletion, perhaps: &PerhapsHere, app: &A
     .detail(detail)
     .claimed_by(vec![path])
     .judged_in(deletion.scopes_in([&*item.namespace]))
-    .remedy(resolve(cluster))
+    .remedy(resolve(cluster));
+    Some(finding)
 }
