@@ -245,6 +245,8 @@ fn alerts_ask_for_metrics_that_there_are() {
     let mut metrics = Metrics::new();
     metrics.add_watchdog();
     metrics.observe_terminating("Namespace", &[], Timestamp::now(), SignedDuration::ZERO);
+    // A series with labels is there from its first request on.
+    metrics.count_unjudged(None);
     let text = metrics.encode();
     let rules = ["alerts", "watchdog/alerts"].into_iter().flat_map(|component| {
         let rules = documents(&format!("manifests/components/{component}/rules.yaml"));

@@ -108,7 +108,8 @@ pub(super) fn same_source(a: &Value, b: &Value) -> bool {
         }
         source
     };
-    source(a).is_object() && source(a) == source(b)
+    // A source that names nothing renders nothing.
+    source(a).as_object().is_some_and(|source| !source.is_empty()) && source(a) == source(b)
 }
 
 /// "A comparison that fails [...] empties `status.resources`"; `reconciledAt` stays.
