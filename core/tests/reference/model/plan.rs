@@ -171,10 +171,11 @@ impl<'w> Model<'w> {
             return Fate::Stays;
         }
         // "An object with an ownerReference is left to the garbage collector."
+        // An owner that is not found is none that goes: the collector follows its end, whatever becomes of this delete.
         let child = key.is_application() || key.is_set();
         let goes_too = |owner: &(&str, &str, &str, &str)| {
             let same = |item: &&Item| item.0 == Cluster::This && item.1.is(owner.0, owner.1) && item.1.name == owner.2;
-            child && plan.items.keys().any(|item| same(&item))
+            child && plan.items.keys().any(|item| same(&item) && self.live(item).is_some())
         };
         if !owners(live).iter().all(goes_too) {
             return Fate::Stays;
