@@ -1,9 +1,9 @@
 //! What Argo CD would delete if a change to rendered manifests were merged and synced with prune.
 //!
-//! The manifests before the change become a small cluster ([`world`]): every object is there, and every Application lists
+//! The manifests before the change become a small cluster (`world`): every object is there, and every Application lists
 //! what it will want after the change. What would be deleted and changed then is put to the webhook's own judgement, and
 //! told as it tells it. Added is what no single request shows: what only moves, and in which order that is safe
-//! ([`moves`]), what cannot be changed in place ([`replaced`]), and what goes unclaimed ([`deletes`]).
+//! (`moves`), what cannot be changed in place (`replaced`), and what goes unclaimed (`deletes`).
 
 mod changes;
 mod deletes;
