@@ -279,7 +279,9 @@ async fn goes_stale(health: &Health, watch: Watch) {
 
 async fn pause(watch: Watch, pauses: &mut DefaultBackoff) {
     let pause = pauses.next().unwrap_or(STEADY);
-    sleep(if watch.is_indispensable() { pause.min(LONGEST_PAUSE) } else { pause }).await;
+    // What is defined by Argo CD may be served from any moment on, if it is installed after the guard.
+    let soon = watch.is_indispensable() || watch.definition().is_some();
+    sleep(if soon { pause.min(LONGEST_PAUSE) } else { pause }).await;
 }
 
 /// What there may be of a kind that is not served: a definition of that name may have objects in storage that nobody can
