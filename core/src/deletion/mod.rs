@@ -32,6 +32,7 @@ pub use self::{
     planning::{build, leaving},
     sparing::confirm,
     stored::Stored,
+    unknown_claimants::unknown_claimants_in,
 };
 use self::{
     explanation::{Admitted, explain, manager, siblings},

@@ -93,6 +93,22 @@ pub(super) fn unknown_claimants(inputs: Inputs<'_>, plan: &Plan, manager: Option
         touched.contains(&(app.cluster, app.destination.namespace.as_str()))
             || rendered.contains(&(app.cluster, app.rendered))
     };
+    wanting(inputs, plan, manager, wants)
+}
+
+/// The same for what the plan does not hold and takes along all the same: Applications never compared that deploy into one
+/// of these namespaces of the guard's own cluster.
+pub fn unknown_claimants_in(
+    inputs: Inputs<'_>,
+    plan: &Plan,
+    manager: Option<AppId>,
+    namespaces: &BTreeSet<&str>,
+) -> Vec<AppId> {
+    let into = |app: &App| app.cluster == LOCAL && namespaces.contains(app.destination.namespace.as_str());
+    wanting(inputs, plan, manager, into)
+}
+
+fn wanting(inputs: Inputs<'_>, plan: &Plan, manager: Option<AppId>, wants: impl Fn(&App) -> bool) -> Vec<AppId> {
     let mut found: Vec<AppId> = inputs
         .inventory
         .wanting_unknown()

@@ -22,6 +22,7 @@ use crate::{
     facts::Facts,
     inventory::{App, AppId, AppSet, Ownership},
     object::{ARGO_GROUP, ObjectRef},
+    policy::Scopes,
     remedy::{Command, Remedy},
     text::{count, some},
 };
@@ -65,6 +66,7 @@ impl Rule for SharedClaim {
                 unknown_claimants(cx, deletion, findings);
             }
             unknown_lists(cx, deletion, findings);
+            unclaimed::unknown_claimants(cx, facts, deletion, findings);
         }
         let mut unclaimed = Vec::new();
         unclaimed::check(cx, facts, deletion, &mut unclaimed);
@@ -322,20 +324,20 @@ fn unknown_claimants(cx: &Context<'_>, deletion: &Deletion, findings: &mut Vec<F
     let mut apps: Vec<&App> = deletion.plan.unknown_claimants.iter().filter_map(|id| cx.inventory.app(*id)).collect();
     apps.sort_by_cached_key(|app| app.path());
     for (app, scopes) in deletion.scopes_wanted_by(apps) {
-        let path = app.path();
-        let trouble = app.trouble.as_deref().map(|trouble| format!(" ({trouble})")).unwrap_or_default();
-        let mut finding = Finding::new(
-            &UNKNOWN,
-            cx.on_unknown(),
-            deletion.object.clone(),
-            "what some Applications want is not known",
-        )
-        .detail(format!("Application {path} {} and may claim what would go{trouble}", why_unknown(app)))
-        .claimed_by(vec![path])
-        .judged_in(scopes);
-        finding.remedies = ways_out::of_unknown_claimant(app);
-        findings.push(finding);
+        findings.push(unknown_claimant(cx, deletion, app, scopes));
     }
+}
+
+fn unknown_claimant(cx: &Context<'_>, deletion: &Deletion, app: &App, scopes: Scopes) -> Finding {
+    let path = app.path();
+    let trouble = app.trouble.as_deref().map(|trouble| format!(" ({trouble})")).unwrap_or_default();
+    let mut finding =
+        Finding::new(&UNKNOWN, cx.on_unknown(), deletion.object.clone(), "what some Applications want is not known")
+            .detail(format!("Application {path} {} and may claim what would go{trouble}", why_unknown(app)))
+            .claimed_by(vec![path])
+            .judged_in(scopes);
+    finding.remedies = ways_out::of_unknown_claimant(app);
+    finding
 }
 
 /// Why nobody knows what an Application wants.

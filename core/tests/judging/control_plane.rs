@@ -290,3 +290,20 @@ fn message_about_the_namespace_of_argo_cd_keeps_what_it_costs() {
         .any(|(_, text)| answer.message.contains(text));
     assert!(!said_again, "{answer:?}");
 }
+
+#[test]
+fn instance_that_nobody_lists_may_be_wanted_by_an_application_that_was_never_compared() {
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "foos.example.com", "uid": "crd"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Foo", "plural": "foos"}}});
+    let foos = "apiextensions.k8s.io/CustomResourceDefinition foos.example.com";
+    let never_compared = |into: &str| {
+        let app = with(app("new", &[]), "/status", json!({}));
+        with(app, "/spec/destination/namespace", into)
+    };
+    let world = |into: &str, instance: &str| {
+        World::new([definition.clone(), never_compared(into), object(&format!("example.com/Foo {instance}"), "")])
+    };
+    refused(&world("shop", "shop/a").delete(foos, "alice"), &["shared-claim/unknown", "argocd/new"]);
+    warned(&world("elsewhere", "shop/a").delete(foos, "alice"), &["takes 1 Foo nobody claims: shop/a"]);
+}

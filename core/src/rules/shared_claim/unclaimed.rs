@@ -1,12 +1,16 @@
 //! What goes although no Application claims it, and what will not go: said as warnings, because nobody else says it.
 
+use std::collections::{BTreeSet, HashSet};
+
 use crate::{
     argo::sync_options::is_kept,
     catalog::shared_claim::{FINALIZER, UNCLAIMED},
     decision::{Finding, Severity},
-    deletion::{Deletion, Fate, Item, Spared, Unlisted, Via, defined_by, find_name, unlisted_instances},
+    deletion::{
+        Deletion, Fate, Item, Spared, Unlisted, Via, defined_by, find_name, unknown_claimants_in, unlisted_instances,
+    },
     facts::{Facts, Reading},
-    inventory::LOCAL,
+    inventory::{AppId, LOCAL},
     object::{ARGO_GROUP, ObjectRef},
     policy::RuleKey,
     rules::Context,
@@ -48,6 +52,25 @@ fn instances(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, findings:
     };
     let summary = "a definition takes instances along that no Application claims";
     findings.push(Finding::new(&UNCLAIMED, Severity::Warn, object.clone(), summary).detail(detail));
+}
+
+/// Nobody lists them, but an Application that was never compared and deploys to where they are may want them.
+pub(super) fn unknown_claimants(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, findings: &mut Vec<Finding>) {
+    let Some(defined) = cx.stored.and_then(|stored| defined_by(&deletion.object, stored.raw().get())) else { return };
+    let reading = unlisted_instances(cx.inventory, facts, &deletion.plan, &defined);
+    let Some(Reading::Found(unlisted)) = reading else { return };
+    let namespaces: BTreeSet<&str> = unlisted
+        .objects
+        .iter()
+        .map(|object| object.namespace.as_str())
+        .filter(|namespace| !namespace.is_empty())
+        .collect();
+    let known: HashSet<AppId> = deletion.plan.unknown_claimants.iter().copied().collect();
+    let ids = unknown_claimants_in(cx.inputs(), &deletion.plan, deletion.manager, &namespaces);
+    for app in ids.into_iter().filter(|id| !known.contains(id)).filter_map(|id| cx.inventory.app(id)) {
+        let scopes = deletion.scopes_in([app.destination.namespace.as_str()]);
+        findings.push(super::unknown_claimant(cx, deletion, app, scopes));
+    }
 }
 
 /// What is marked to be kept is passed by in a cascade, but nothing outlives its Namespace.

@@ -208,10 +208,6 @@ impl Model<'_> {
         if key.is_namespace() {
             return &key.name;
         }
-        // Which instances a definition has that nobody lists is read by the program for a warning only.
-        if root.1.is_definition() && !self.apps().any(|app| self.lists(app, key, |_| true)) {
-            return "";
-        }
         let follows = key.is_application() || key.is_set() || key.is_definition();
         let lost = !follows && self.live(item).is_some_and(terminating);
         if lost || (item == root && key.is_application()) { "" } else { &key.namespace }
