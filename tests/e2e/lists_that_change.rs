@@ -117,13 +117,14 @@ async fn project_and_service_account_renamed_in_one_commit_are_pruned(world: &Wo
     })
     .await?;
     // One commit gives both other names; Argo CD prunes the old ones before it applies the new ones and what uses them.
-    let pruned = |entry: &Entry| {
-        json!({"group": entry.group, "version": "v1", "kind": entry.kind, "namespace": entry.namespace, "name": entry.name,
-            "status": "OutOfSync", "requiresPruning": true})
-    };
     let missing = |entry: &Entry| {
         json!({"group": entry.group, "version": "v1", "kind": entry.kind, "namespace": entry.namespace, "name": entry.name,
             "status": "OutOfSync"})
+    };
+    let pruned = |entry: &Entry| {
+        let mut listed = missing(entry);
+        listed["requiresPruning"] = json!(true);
+        listed
     };
     let resources: Vec<Value> = [project("renamed-old"), account("renamed-old")]
         .iter()

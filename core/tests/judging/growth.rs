@@ -114,11 +114,11 @@ fn children_that_go_with_as_many_that_are_passed_by() {
 
 #[test]
 fn child_that_all_other_children_list_too() {
-    for (_what, change) in [
-        ("another marker", |child| marked(child, "elsewhere")),
-        ("kept", |child| with(child, "/metadata/annotations/argocd.argoproj.io~1sync-options", "Delete=false")),
-        ("its parent's marker", |child| child),
-    ] as [(&str, fn(Value) -> Value); 3]
+    for change in [
+        |child| marked(child, "elsewhere"),
+        |child| with(child, "/metadata/annotations/argocd.argoproj.io~1sync-options", "Delete=false"),
+        |child| child,
+    ] as [fn(Value) -> Value; 3]
     {
         let world = |size: usize| {
             let mut world = vec![listing("parent", &many(size, child))];

@@ -11,7 +11,7 @@ use crate::{
     },
     facts::{Facts, Reading},
     inventory::{AppId, LOCAL},
-    object::{ARGO_GROUP, ObjectRef},
+    object::{ARGO_GROUP, GroupKind, ObjectRef},
     policy::RuleKey,
     rules::Context,
     text::{count, some},
@@ -33,10 +33,17 @@ pub(super) fn check(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, fi
     }
 }
 
+/// The kind that a definition which goes defines, and its instances that nobody lists. `None` for anything else, and while
+/// the answer is out.
+fn unlisted(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion) -> Option<(GroupKind, Reading<Unlisted>)> {
+    let defined = defined_by(&deletion.object, cx.stored?.raw().get())?;
+    let reading = unlisted_instances(cx.inventory, facts, &deletion.plan, &defined)?;
+    Some((defined, reading))
+}
+
 /// Instances of a definition that nobody lists vanish with it, without a review of their own.
 fn instances(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, findings: &mut Vec<Finding>) {
-    let Some(defined) = cx.stored.and_then(|stored| defined_by(&deletion.object, stored.raw().get())) else { return };
-    let Some(reading) = unlisted_instances(cx.inventory, facts, &deletion.plan, &defined) else { return };
+    let Some((defined, reading)) = unlisted(cx, facts, deletion) else { return };
     let (object, kind) = (&deletion.object, &defined.kind);
     let detail = match reading {
         Reading::NotFound => return,
@@ -56,9 +63,7 @@ fn instances(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, findings:
 
 /// Nobody lists them, but an Application that was never compared and deploys to where they are may want them.
 pub(super) fn unknown_claimants(cx: &Context<'_>, facts: &mut Facts, deletion: &Deletion, findings: &mut Vec<Finding>) {
-    let Some(defined) = cx.stored.and_then(|stored| defined_by(&deletion.object, stored.raw().get())) else { return };
-    let reading = unlisted_instances(cx.inventory, facts, &deletion.plan, &defined);
-    let Some(Reading::Found(unlisted)) = reading else { return };
+    let Some((_, Reading::Found(unlisted))) = unlisted(cx, facts, deletion) else { return };
     let namespaces: BTreeSet<&str> = unlisted
         .objects
         .iter()
