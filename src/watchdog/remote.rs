@@ -49,6 +49,23 @@ pub struct Remote {
     fetches: u64,
 }
 
+/// The parts of a commit that reverts another one.
+#[derive(Clone, Copy, Debug)]
+pub struct Revert<'a> {
+    /// What is reverted.
+    pub commit: &'a str,
+    /// What it comes on top of.
+    pub tip: &'a str,
+    /// The files that the reverted commit touched.
+    pub paths: &'a [String],
+    /// Whether it is a merge, of which the first parent is kept.
+    pub merge: bool,
+    /// The message.
+    pub message: &'a str,
+    /// Who commits.
+    pub identity: &'a Identity,
+}
+
 impl Remote {
     /// The cache lies below `folder`, in a folder of its own. Nothing is fetched yet.
     ///
@@ -166,41 +183,24 @@ impl Remote {
         Ok((subject.to_owned(), parents.split_whitespace().map(str::to_owned).collect()))
     }
 
-    /// Makes the commit that reverts `commit` on top of `tip`, with a message, and gives its object id.
+    /// Makes the commit that reverts another one, and gives its object id.
     ///
     /// # Errors
     /// When git does not work. That it cannot be reverted is an answer, not an error.
-    pub async fn revert(
-        &self,
-        commit: &str,
-        tip: &str,
-        paths: &[String],
-        merge: bool,
-        message: &str,
-        identity: &Identity,
-    ) -> anyhow::Result<Result<String, Unmade>> {
+    pub async fn revert(&self, revert: &Revert<'_>) -> anyhow::Result<Result<String, Unmade>> {
         let folder = self.git.folder().join("reverting");
         let _ = fs::remove_dir_all(&folder).await;
         self.git.text(&["worktree", "prune"]).await?;
         let place = folder.to_str().context("the folder of the cache is no text")?;
-        self.git.text(&["worktree", "add", "--quiet", "--no-checkout", "--detach", place, tip]).await?;
-        let made = self.revert_in(&folder, commit, tip, paths, merge, message, identity).await;
+        self.git.text(&["worktree", "add", "--quiet", "--no-checkout", "--detach", place, revert.tip]).await?;
+        let made = self.revert_in(&folder, revert).await;
         let _ = fs::remove_dir_all(&folder).await;
         self.git.text(&["worktree", "prune"]).await?;
         made
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the parts of one commit")]
-    async fn revert_in(
-        &self,
-        folder: &Path,
-        commit: &str,
-        tip: &str,
-        paths: &[String],
-        merge: bool,
-        message: &str,
-        identity: &Identity,
-    ) -> anyhow::Result<Result<String, Unmade>> {
+    async fn revert_in(&self, folder: &Path, revert: &Revert<'_>) -> anyhow::Result<Result<String, Unmade>> {
+        let Revert { commit, tip, paths, merge, message, identity } = *revert;
         let git = self.git.within(folder);
         // Of a large repository only the files that the commit touched are laid out.
         let sparse = git.text(&["rev-parse", "--git-path", "info/sparse-checkout"]).await?;

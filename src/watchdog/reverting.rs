@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::{
     engine::{Engine, Lease, Report},
     history::answer,
-    remote::{Pushed, Unmade},
+    remote::{Pushed, Revert, Unmade},
     store::Store,
 };
 use cascade_guard_core::watchdog::{
@@ -58,7 +58,8 @@ impl<S: Store> Engine<S> {
         };
         let identity = &self.settings.spec.identity;
         let merge = parents.len() > 1;
-        let made = remote.revert(&spec.commit, &tip, &change.paths, merge, &text, identity).await?;
+        let revert = Revert { commit: &spec.commit, tip: &tip, paths: &change.paths, merge, message: &text, identity };
+        let made = remote.revert(&revert).await?;
         let commit = match made {
             Ok(commit) => commit,
             Err(unmade) => {
